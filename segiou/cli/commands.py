@@ -23,7 +23,7 @@ def score(parsed: argparse.Namespace) -> int:
     from segiou._support.files import write_whole
     from segiou.cli.junit import junit_of_error
     from segiou.cli.output import show_run, write_problems
-    from segiou.scoring.job import DataError, ScoringInterrupted
+    from segiou.scoring.problems import DataError, ScoringInterrupted
 
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)

@@ -88,7 +88,7 @@ def _is_about_files(error: Exception) -> bool:
         return False
     from segiou.masks.read import MaskError
     from segiou.runs.database import RunFileError
-    from segiou.scoring.job import DataError
+    from segiou.scoring.problems import DataError
 
     return isinstance(error, DataError | MaskError | RunFileError)
 

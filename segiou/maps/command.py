@@ -20,7 +20,7 @@ from segiou.maps.class_areas import class_areas, values_at
 from segiou.maps.estimates import MapAccuracy, map_accuracy
 from segiou.maps.report import map_csv, map_html, map_parts
 from segiou.masks.read import MaskError
-from segiou.scoring.job import DataError
+from segiou.scoring.problems import DataError
 
 #: Square metres of the units.
 _UNITS = {"ha": 1e4, "km2": 1e6}

@@ -32,8 +32,8 @@ from segiou.raters.result import RaterAgreement
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
 from segiou.scoring.array_axes import ARRAY_AXES, STACKED, check_is_volume
-from segiou.scoring.job import DataError, files_of
-from segiou.scoring.problems import UndeclaredError, or_problem, undeclared_problem
+from segiou.scoring.file_pairs import files_of
+from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]

@@ -9,11 +9,8 @@ from segiou.scoring.inspection import (
     Inspection as Inspection,
     inspect_folder as inspect_folder,
 )
-from segiou.scoring.job import (
-    DataError as DataError,
-    Job as Job,
-    ScoringInterrupted as ScoringInterrupted,
-)
+from segiou.scoring.job import Job as Job
 from segiou.scoring.label_set_match import LabelSetMatch as LabelSetMatch
 from segiou.scoring.pair import PairScorer as PairScorer
+from segiou.scoring.problems import DataError as DataError, ScoringInterrupted as ScoringInterrupted
 from segiou.scoring.score_arrays import score as score

@@ -25,16 +25,10 @@ from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
-from segiou.scoring.job import (
-    DataError,
-    Job,
-    ScoringInterrupted,
-    check_palettes,
-    pair_sources,
-    pairing_problems,
-)
+from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
+from segiou.scoring.job import Job
 from segiou.scoring.pair import Geometry, PairScorer
-from segiou.scoring.problems import UNDECLARED
+from segiou.scoring.problems import UNDECLARED, DataError, ScoringInterrupted
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure

@@ -19,8 +19,8 @@ from segiou.masks.colors import clash, colors_of, contradiction
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source, open_source
 from segiou.masks.sources.pairing import Pairing
+from segiou.scoring.file_pairs import files_of, pair_sources, pairing_problems
 from segiou.scoring.file_values import IN_NO_SHAPE, FileContent, read_values
-from segiou.scoring.job import files_of, pair_sources, pairing_problems
 from segiou.scoring.label_set_match import GOOD, LabelSetMatch, matches, possible_label_sets
 from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions

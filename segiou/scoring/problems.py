@@ -1,12 +1,12 @@
-"""The problems of files and pairs, as texts with the options that help."""
+"""The problems of files and pairs: as errors, and as texts with the options that help."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from operator import ge
 from typing import Any, TypeVar
 
-from segiou._support.files import Problem
+from segiou._support.files import Problem, all_listed, problem_lines, problems_by_cause
 from segiou._support.optional import ForeignExitError
 from segiou._support.text import plural
 from segiou.counting.arrays import OneHotError
@@ -38,6 +38,51 @@ UNDECLARED = ("has too many undeclared values", "has undeclared values")
 
 class UndeclaredError(Exception):
     """A file has undeclared values; its argument is the problem."""
+
+
+class DataError(ValueError):
+    """Problems with the files of a data set; the message lists them by cause.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        One per file and cause.
+    reason : str
+        The likely reason for most problems, if known.
+    """
+
+    def __init__(self, problems: Sequence[Problem], reason: str = "") -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        self.reason = reason
+        causes = problems_by_cause(self.problems)
+        lines = problem_lines(self.problems, advice=not reason)
+        if len(causes) > 1:
+            lines = [f"{len(causes)} problems:", *(f"  {line}" for line in lines)]
+        lines += [reason] if reason else []
+        if not all_listed(causes):
+            lines.append("Full list: --problems FILE (Python: error.problems)")
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (DataError, (self.problems, self.reason))
+
+
+class ScoringInterrupted(Exception):
+    """Scoring was stopped before all pairs were done.
+
+    Attributes
+    ----------
+    done, total : int
+        Number of scored pairs and of all pairs.
+    """
+
+    def __init__(self, done: int, total: int) -> None:
+        self.done = done
+        self.total = total
+        super().__init__(f"stopped after {done} of {total} pairs")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ScoringInterrupted, (self.done, self.total))
 
 
 def or_problem(path: str, do: Callable[..., T], *arguments: Any) -> T | Problem:

@@ -14,7 +14,7 @@ import pytest
 from mask_files import write_mask
 
 import segiou
-from segiou.scoring.job import DataError
+from segiou import DataError
 
 SLOW = os.environ.get("SEGIOU_SLOW") == "1"
 

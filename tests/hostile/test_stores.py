@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from mask_files import required
 
+from segiou import DataError
 from segiou.masks.read import MaskError
 from segiou.masks.sources.folders import open_source
 from segiou.scoring.inspection import inspect_folder
-from segiou.scoring.job import DataError
 
 LABELS = np.random.default_rng(0).integers(0, 3, (9, 12)).astype(np.uint8)
 

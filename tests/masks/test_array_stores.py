@@ -9,10 +9,10 @@ import pytest
 from mask_files import required
 
 import segiou
+from segiou import DataError
 from segiou.masks.sources import array_stores
 from segiou.masks.sources.folders import open_source
 from segiou.masks.windows import FileMask
-from segiou.scoring.job import DataError
 
 RNG = np.random.default_rng(3)
 TRUTH = RNG.integers(0, 3, (4, 9, 12), dtype=np.uint8)

@@ -13,9 +13,9 @@ from mask_files import score_pairs, write_mask, write_masks
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.masks.sources.folders import open_source
 from segiou.masks.sources.pairing import duplicate_advice, pair_folders
-from segiou.scoring.job import DataError
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
 

@@ -11,11 +11,11 @@ import tifffile
 from mask_files import required
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.masks import windows
 from segiou.masks.read import MaskError, open_mask, read_mask
 from segiou.masks.windows import open_windowed
-from segiou.scoring.job import DataError
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
 PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)

@@ -16,11 +16,11 @@ from mask_files import png, required
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.masks.finding import IS_A_PICKLE
 from segiou.masks.read import MaskError, from_bytes, read_mask
 from segiou.masks.sources.folders import open_source
-from segiou.scoring.job import DataError
 
 TRUTH = {"a": np.array([[0, 0, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}
 PRED = {"a": np.array([[0, 1, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}

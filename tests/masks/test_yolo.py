@@ -8,10 +8,10 @@ from mask_files import write_masks
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.masks.sources.folders import open_source
 from segiou.masks.sources.yolo_files import YoloFolder
-from segiou.scoring.job import DataError
 
 
 @pytest.fixture

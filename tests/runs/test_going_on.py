@@ -19,7 +19,7 @@ from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
 from segiou.runs.run_writing import RunWriter
 from segiou.scoring import engines
-from segiou.scoring.job import DataError, ScoringInterrupted
+from segiou.scoring.problems import DataError, ScoringInterrupted
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 
+from segiou import DataError
 from segiou._support.files import Problem, problem_lines
-from segiou.scoring.job import DataError
 
 
 def alike(count: int) -> list[Problem]:

@@ -11,9 +11,9 @@ from mask_files import score_pairs, write_masks, write_pairs
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.report.pages.picture_masks import adjusted_reader, read_indices
-from segiou.scoring.job import DataError
 
 CASES = Path(__file__).parents[3] / "shared" / "data" / "cases"
 #: At 128: 0 0 1 1 and 0 1 1 1.

@@ -15,10 +15,10 @@ import pytest
 from mask_files import png
 
 import segiou
+from segiou import DataError
 from segiou.masks.sources import archives
 from segiou.masks.sources.archives import ArchiveFolder
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, open_source
-from segiou.scoring.job import DataError
 
 scored = partial(segiou.score_folder, labels=4)
 

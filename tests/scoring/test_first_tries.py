@@ -8,10 +8,10 @@ from mask_files import score_pairs, write_masks, write_pairs
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.report.pages.picture_masks import adjusted_reader
 from segiou.scoring.inspection import inspect_folder
-from segiou.scoring.job import DataError
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
 IOUS = [1 / 2, 2 / 3]

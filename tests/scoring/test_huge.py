@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
@@ -18,7 +19,6 @@ from segiou.masks import windows
 from segiou.masks.read import MaskError
 from segiou.masks.windows import ResizedMask, open_windowed, window_slices
 from segiou.scoring import pair
-from segiou.scoring.job import DataError
 
 
 @given(

@@ -8,9 +8,10 @@ import re
 import pytest
 from mask_files import score_pairs, write_masks, write_pairs
 
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.report import write_html
-from segiou.scoring.job import DataError, ids_of
+from segiou.scoring.id_lists import ids_of
 
 MASK = [[0, 1]]
 

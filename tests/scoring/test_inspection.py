@@ -11,9 +11,9 @@ from mask_files import score_pairs
 from PIL import Image
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.scoring.inspection import inspect_folder
-from segiou.scoring.job import DataError
 from segiou.scoring.label_set_advice import label_set_question
 
 

@@ -6,8 +6,8 @@ import pytest
 from mask_files import write_masks
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
-from segiou.scoring.job import DataError
 
 
 @pytest.fixture

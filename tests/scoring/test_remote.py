@@ -12,10 +12,10 @@ import pytest
 from mask_files import png
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.masks.sources.folders import RemoteFolder
 from segiou.runs.image_counts import Stamp
-from segiou.scoring.job import DataError
 
 scored = partial(segiou.score_folder, labels=4)
 

@@ -12,7 +12,7 @@ import pytest
 from mask_files import write_mask
 
 import segiou
-from segiou.scoring.job import DataError
+from segiou import DataError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
 from segiou.counting.encoding import count_pairs
 from segiou.masks import windows
@@ -19,7 +20,6 @@ from segiou.masks.sources import folders as sources
 from segiou.report.pages.report_page import write_html
 from segiou.scoring import pair
 from segiou.scoring.inspection import inspect_folder
-from segiou.scoring.job import DataError
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")

@@ -12,7 +12,7 @@ import pytest
 import tifffile
 
 import segiou
-from segiou.scoring.job import DataError
+from segiou import DataError
 
 #: Pixels of 50 m: a quarter of a hectare.
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)

@@ -1,0 +1,201 @@
+"""The files of two places as pairs, and the problems of pairing them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segiou._support.files import Problem
+from segiou._support.text import listed, plural
+from segiou.labels.label_set import LabelSet
+from segiou.masks.colors import PALETTE_SUFFIXES, clash
+from segiou.masks.finding import IS_A_FILE, split_ending
+from segiou.masks.read import MaskError, from_bytes
+from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
+from segiou.masks.sources.class_files import class_layout
+from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.one_file import check_different
+from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
+from segiou.scoring.job import Job, Unpaired
+from segiou.scoring.problems import DataError
+
+
+def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:
+    """Raise a DataError if the names of files are those of classes."""
+    layout = class_layout(files, labels.class_names)
+    # A mask of the only class besides the background has its value.
+    if layout is None or (len(layout[1]) == 1 and labels.num_classes == 2):
+        return
+    # Files in one folder per image may be anything; those of all classes would count as one.
+    is_certain = labels.num_classes == 2 and layout[0] != "{id}/{class}"
+    if not is_certain and not {*layout[1]} & {*labels.class_names}:
+        return
+    text = (
+        f"has one file per class ({listed(list(layout[1]), 8)}); pass class_files={layout[0]!r} "
+        f"(--class-files '{layout[0]}'), or, if every file is a mask by itself, key='(.+)' "
+        "(--key '(.+)')"
+    )
+    raise DataError([Problem(where, text)])
+
+
+def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:
+    """Pair the masks of two places; DataError if one is missing, unreadable or empty.
+
+    Two local files are one pair. If there are ids, only the truth files that they name are paired.
+    """
+    if is_one_file(truth) and is_one_file(pred):
+        pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
+        return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
+    files = _files_of_both(truth, pred)
+    is_chosen = job and (
+        job.class_files or job.truth_suffix or job.pred_suffix or job.key or job.pairs
+    )
+    if job is not None and not is_chosen:
+        sides = job.options.labels, job.options.pred_labels
+        for source, paths, labels in zip((truth, pred), files, sides, strict=True):
+            _check_layout(paths, labels, source.root)
+    places = place_of(truth), place_of(pred)
+    if not all(isinstance(source, LocalFolder) for source in places):
+        from segiou.masks.sources.segment_files import named_as_other
+
+        files = (
+            named_as_other(files[0], *places, files[1]),
+            named_as_other(files[1], *places[::-1], files[0]),
+        )
+    pairing = pair_folders(*files) if job is None else _paired(*files, job)
+    return _of_different_files(pairing, truth, pred)
+
+
+def _of_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pairing:
+    """The pairing; DataError if the truth of a pair is its prediction."""
+    try:
+        check_different((truth, pred), [(pair.truth, pair.pred) for pair in pairing.pairs])
+    except ValueError as error:
+        raise DataError([Problem("pairing", str(error))]) from error
+    return pairing
+
+
+#: Files of a side whose palettes are compared.
+_PALETTES = 40
+
+
+def check_palettes(source: Source, paths: Sequence[str]) -> None:
+    """DataError if an index has different colours in palette images of one place, of a sample."""
+    if len(paths) < 2 or (isinstance(source, AdjustedSource) and source.palette is not None):
+        return
+
+    def read() -> Iterator[tuple[str, bytes, list[int]]]:
+        for path in paths[:: max(1, -(-len(paths) // _PALETTES))]:
+            if not path.lower().endswith(PALETTE_SUFFIXES):
+                return
+            try:
+                raw = from_bytes(source.read(path)[0], path)
+            except (MaskError, OSError):  # reported when the pair is scored
+                continue
+            if not raw.palette:
+                return
+            yield path, raw.palette, np.unique(raw.values).tolist()
+
+    if problem := clash(read()):
+        raise DataError([Problem(*problem)])
+
+
+def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The masks of two places by name; DataError with the problems of both."""
+    files: list[Mapping[str, str]] = []
+    problems: list[Problem] = []
+    for source in (truth, pred):
+        try:
+            files.append(files_of(source))
+        except DataError as error:
+            problems += error.problems
+    if problems:
+        # A file is a problem only if the other path is a valid folder.
+        advice = f"{IS_A_FILE}; pass two folders or two files"
+        if any(str(place_of(source).root).lower().endswith(".npz") for source in (truth, pred)):
+            advice += (
+                "; if a .npz file has several arrays, append the name of the mask: FILE.npz/NAME"
+            )
+        others = [problem for problem in problems if problem.text != IS_A_FILE]
+        raise DataError(others or [Problem(p.where, advice) for p in problems])
+    return files[0], files[1]
+
+
+def files_of(source: Source) -> dict[str, str]:
+    """The masks of a place by name; DataError if it is missing, unreadable or empty."""
+    try:
+        return source.find()
+    except ValueError as error:
+        text = str(error).removeprefix(f"{source.root}: ")
+        raise DataError([Problem(source.root, text)]) from error
+
+
+def _paired(truths: Mapping[str, str], preds: Mapping[str, str], job: Job) -> Pairing:
+    """Pairs by the names of files, of the ids of the job only if it has any."""
+    if job.pairs is not None:
+        return _of_table(job.pairs, truths, preds)
+    by: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
+    if job.ids is None:
+        return pair_folders(truths, preds, **by)
+    chosen, unknown = listed_files(truths, job.ids, job.truth_suffix, job.key)
+    rule = f"{plural(len(job.ids), 'listed id')}; "
+    if not chosen:
+        return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
+    pairing = pair_folders(chosen, preds, **by)
+    return replace(pairing, extra=(), rule=rule + pairing.rule, unknown=unknown)
+
+
+def _of_table(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, str]) -> Pairing:
+    """The pairs of a table; DataError with every row that is not a pair."""
+    from segiou.masks.sources.pair_table import pairs_of_table
+
+    pairing, problems = pairs_of_table(table, truths, preds)
+    if problems:
+        raise DataError(problems)
+    return pairing
+
+
+def pairing_problems(
+    pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
+) -> tuple[list[Problem], list[Problem]]:
+    """Problems of a pairing, and the files that are skipped on request."""
+    shared = "has the same key as another file in the folder; "
+    problems = [
+        Problem(paths[0], f"{shared}{duplicate_advice(paths)} [{key!r}: {', '.join(paths[1:])}]")
+        for key, paths in pairing.duplicates
+    ]
+    left_out: list[Problem] = []
+    choices = {"missing": missing, "extra": extra}
+    for names, option, text, what_to_do in (
+        (pairing.unknown, "missing", "is listed in --ids but has no truth file", "fix the list"),
+        (pairing.missing, "missing", "has no prediction", "add one"),
+        (pairing.extra, "extra", "has no truth", "add one"),
+    ):
+        if choices[option] == "skip":
+            left_out += [Problem(name, text) for name in names]
+        else:
+            advice = f"{text}; {what_to_do}, or skip: {option}='skip' (--{option} skip)"
+            problems += [Problem(name, advice) for name in names]
+    if suffix := pairing.masks_suffix:
+        fix = f"pass truth_suffix={suffix!r} (--truth-suffix {shlex.quote(suffix)})"
+        text = f"the truth has files with and without {suffix!r}; if these are the masks, {fix}"
+        problems.insert(0, Problem("pairing", text))
+    if not pairing.pairs or (problems and pairing.hint):
+        problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
+    return problems, left_out
+
+
+def _unpaired_text(pairing: Pairing) -> str:
+    """Number of pairs found, and advice to find more."""
+    count = len(pairing.pairs)
+    result = f"only {plural(count, 'pair')} found" if count else "no files could be paired"
+    what_to_do = pairing.hint or (
+        "tell segiou how the names differ with truth_suffix, pred_suffix or key (--truth-suffix, "
+        "--pred-suffix, --key)"
+    )
+    return f"{result} (by {pairing.rule}); {what_to_do}"
