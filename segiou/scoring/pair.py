@@ -1,9 +1,9 @@
-"""One pair of mask files, read and counted; very large ones window by window."""
+"""One pair of mask files, read and counted."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,7 +20,6 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
-from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.read import (
@@ -31,12 +30,12 @@ from segiou.masks.read import (
     to_labels,
     with_background,
 )
-from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
+from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
-from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 from segiou.scoring.array_axes import check_is_volume, is_reversed, scored_in_order
+from segiou.scoring.open_mask import OpenMask, is_packed, open_large
 from segiou.scoring.problems import (
     UndeclaredError,
     geometry_text,
@@ -48,8 +47,6 @@ from segiou.scoring.problems import (
 )
 
 if TYPE_CHECKING:
-    from segiou.masks.formats.georeference import Raster
-    from segiou.masks.formats.volumes import Volume
     from segiou.measures.object_mask import ObjectMask
     from segiou.runs.header import Header
 
@@ -60,9 +57,6 @@ T = TypeVar("T")
 
 #: Pairs of ids that are counted at once; more of them take memory and save no time.
 _MOST_SHARED = 1 << 16
-#: Uncompressed files with fewer bytes are small.
-_BIG_BYTES = 1 << 26
-_RASTERS = tuple(RASTER_SUFFIXES)
 _HERE = LocalFolder(".")
 
 _TOO_LARGE_TO_TURN = (
@@ -126,7 +120,7 @@ class PairScorer:
             (pair.pred, self.pred_source, self.header.options.pred_labels),
         )
         with ExitStack() as stack:
-            opened: list[_OpenMask | Problem] = []
+            opened: list[OpenMask | Problem] = []
             for side, scratch in zip(sides, _kept.memory, strict=True):
                 arguments = side, scratch, annotations, self._fits(pair, *opened)
                 opened.append(or_problem(side[0], self._open, stack, *arguments))
@@ -143,17 +137,17 @@ class PairScorer:
         scratch: Scratch,
         annotations: dict[str, Any],
         fits: Fits | None,
-    ) -> _OpenMask:
+    ) -> OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         path, source, labels = side
         small = None
-        if isinstance(source, LocalFolder) and not _is_packed(path):
+        if isinstance(source, LocalFolder) and not is_packed(path):
             small = source.read_small(path, scratch)
         if source is self.pred_source and self._score_reader is not None:
             data, stamp = small or source.read(path)
-            return _OpenMask(np.empty(0), stamp, content=data)
+            return OpenMask(np.empty(0), stamp, content=data)
         if small is None and self._reader is None:
-            big = _open_windowed(stack, path, source, labels, self.allow_lossy)
+            big = open_large(stack, path, source, labels, self.allow_lossy)
             if big is not None:
                 return big
         data, stamp = small or source.read(path)
@@ -163,7 +157,7 @@ class PairScorer:
 
     def _with_ids(
         self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, annotations: dict[str, Any]
-    ) -> _OpenMask | None:
+    ) -> OpenMask | None:
         """The mask with ids of objects; None if no measure reads them from such a file."""
         if self._reader is None or (raw.lossy and not self.allow_lossy):
             return None
@@ -172,17 +166,19 @@ class PairScorer:
             return None
         stamp = stamp.joined(ids.stamp) if ids.stamp else stamp
         about: dict[str, Any] = {"volume": raw.volume, "array_spacing": raw.spacing}
-        return _OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
+        return OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
 
-    def _with_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> _OpenMask:
+    def _with_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> OpenMask:
         if raw.volume is not None and raw.volume.segments:
             wanted = {one.name: one.values[0] for one in labels.classes if one.values}
-            volume = _renumbered(raw.volume, wanted, path)
+            from segiou.masks.formats.volumes import renumbered
+
+            volume = renumbered(raw.volume, wanted, path)
             raw = raw._replace(values=volume.values, volume=volume)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         values = raw.values if sets else to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
-        return _OpenMask(
+        return OpenMask(
             values,
             stamp,
             volume=raw.volume,
@@ -193,15 +189,15 @@ class PairScorer:
             sets=sets,
         )
 
-    def _fits(self, pair: Pair, truth: _OpenMask | Problem | None = None) -> Fits | None:
+    def _fits(self, pair: Pair, truth: OpenMask | Problem | None = None) -> Fits | None:
         """The check that rejects predictions of another shape unread; None if any may fit."""
-        if not isinstance(truth, _OpenMask) or self.resize_pred or self._reader is not None:
+        if not isinstance(truth, OpenMask) or self.resize_pred or self._reader is not None:
             return None
         shape = tuple(truth.values.shape)
         is_array = truth.volume is not None and not pair.pred.lower().endswith(VOLUME_SUFFIXES)
         return partial(_check_size, pair, shape, may_be_reversed=is_array)
 
-    def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> Result | _SharedPair:
+    def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
         truth, pred = self._in_one_order(pair, truth, pred)
         pred = self._fitted(pair, truth, pred)
@@ -219,7 +215,7 @@ class PairScorer:
         return ImageCount.of(pair.id, counted, files, measured)
 
     def _counted_more(
-        self, pair: Pair, truth: _OpenMask, pred: _OpenMask, counted: ConfusionCounts
+        self, pair: Pair, truth: OpenMask, pred: OpenMask, counted: ConfusionCounts
     ) -> bytes | None:
         """Packed counts of the measures."""
         if not self.header.counts_more:
@@ -238,7 +234,7 @@ class PairScorer:
         with _problem_of(pair.truth if pred.scores is None else pair.pred):
             return self.measured(images)
 
-    def _spacing(self, pair: Pair, truth: _OpenMask) -> Sequence[float] | None:
+    def _spacing(self, pair: Pair, truth: OpenMask) -> Sequence[float] | None:
         """Spacing of the truth; MaskError if measures need it and its order is unknown."""
         spacing = truth.array_spacing if truth.volume is None else truth.volume.spacing
         spacings = [plan.masks.spacing for plan in self.header.plans]
@@ -251,8 +247,8 @@ class PairScorer:
         raise MaskError(pair.truth, problem)
 
     def _in_one_order(
-        self, pair: Pair, truth: _OpenMask, pred: _OpenMask
-    ) -> tuple[_OpenMask, _OpenMask]:
+        self, pair: Pair, truth: OpenMask, pred: OpenMask
+    ) -> tuple[OpenMask, OpenMask]:
         """Both sides, an array paired with a volume with the axes of the volume."""
         if truth.volume is pred.volume is None and self._spacing(pair, truth) is None:
             spacings = [plan.masks.spacing for plan in self.header.plans]
@@ -276,7 +272,7 @@ class PairScorer:
         )
         return (turned, pred) if array is truth else (truth, turned)
 
-    def _scored(self, path: str, content: bytes | RawMask, truth: _OpenMask) -> ScoredPrediction:
+    def _scored(self, path: str, content: bytes | RawMask, truth: OpenMask) -> ScoredPrediction:
         """The prediction in a file of scores, with the axes of the truth."""
         shape = tuple(truth.values.shape)
         read = partial(self._score_reader.read_prediction, content, path)
@@ -285,11 +281,11 @@ class PairScorer:
             return scored
         return scored_in_order(read, path, content, shape, self.array_axes)
 
-    def _fitted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
+    def _fitted(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
         """The prediction with the grid, the size and the background label of its truth."""
         if pred.content is not None:
             scored = self._scored(pair.pred, pred.content, truth)
-            pred = _OpenMask(scored.labels, pred.stamp, scored.volume, scores=scored.scores)
+            pred = OpenMask(scored.labels, pred.stamp, scored.volume, scores=scored.scores)
         pred = self._aligned(pair, truth, pred)
         if (background := pred.outside[0]) is not None:
             values = with_background(pred.values, background, truth.outside[1], pair.pred)
@@ -350,8 +346,8 @@ class PairScorer:
         self,
         pair: Pair,
         error: UndeclaredValuesError,
-        truth: _OpenMask | None = None,
-        pred: _OpenMask | None = None,
+        truth: OpenMask | None = None,
+        pred: OpenMask | None = None,
     ) -> UndeclaredError:
         """The problem of the file with undeclared values."""
         path, mask = (pair.truth, truth) if error.side == "truth" else (pair.pred, pred)
@@ -359,7 +355,7 @@ class PairScorer:
         nodata = mask.raster.nodata if mask and mask.raster else None
         return UndeclaredError(undeclared_problem(path, error, self.header.options, unit, nodata))
 
-    def _counted(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+    def _counted(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
         """The confusion matrix; errors name the file."""
         try:
             if truth.sets or pred.sets:
@@ -370,7 +366,7 @@ class PairScorer:
         except OneHotError as error:
             raise MaskError(pair.truth, one_hot_text(error)) from error
 
-    def _count_labels(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+    def _count_labels(self, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
         """The counts of labels; nodata of the prediction is outside all classes."""
         try:
             return _count_masks(self._encoding, truth, pred)
@@ -380,7 +376,7 @@ class PairScorer:
                 raise
             return _count_masks(replace(self._encoding, unassigned="count"), truth, pred)
 
-    def _count_sets(self, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+    def _count_sets(self, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
         """The counts of each class against the rest."""
         of_truth, of_pred = self._encoding.truth, self._encoding.pred
         outside = (truth.sets or pred.sets)[0]  # of pixels outside all files
@@ -392,7 +388,7 @@ class PairScorer:
             truth.valid,
         )
 
-    def _check_nodata(self, pair: Pair, truth: _OpenMask) -> None:
+    def _check_nodata(self, pair: Pair, truth: OpenMask) -> None:
         """Raise an error if a class is nodata in this truth file but not in the first one."""
         nodata = truth.raster.nodata if truth.raster else None
         options = self.header.options
@@ -407,14 +403,16 @@ class PairScorer:
                 )
                 raise MaskError(pair.truth, problem)
 
-    def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
+    def _aligned(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
         """The prediction on the grid of its truth; MaskError if they differ."""
         both = truth.volume, pred.volume
         if both[0] and both[1] and both[1].segments and pred.objects is None:
+            from segiou.masks.formats.volumes import renumbered
+
             # Segments that are classes of the predictions have their values already.
             known = {one.name for one in self.header.options.pred_labels.classes}
             wanted = {name: value for name, value in both[0].segments if name not in known}
-            volume = _renumbered(both[1], wanted, pair.pred)
+            volume = renumbered(both[1], wanted, pair.pred)
             pred = replace(pred, values=volume.values, volume=volume)
         if self.geometry == "ignore":
             return pred
@@ -478,7 +476,7 @@ def _problem_of(path: str) -> Iterator[None]:
         raise MaskError(path, str(error)) from error
 
 
-def _count_masks(encoding: Encoding, truth: _OpenMask, pred: _OpenMask) -> ConfusionCounts:
+def _count_masks(encoding: Encoding, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
     # Files of images and volumes have axes of pixels; arrays may have any.
     is_array = truth.volume is None and pred.volume is None and len(truth.values.shape) > 2
     options: dict[str, Any] = {"are_labels": not is_array}
@@ -502,102 +500,6 @@ class _SharedPair(NamedTuple):
     def pixels(self) -> NDArray[np.int64]:
         """Pixels of each pair of ids."""
         return np.asarray(self.sides[0].pixels)
-
-
-@dataclass(slots=True)  # a frozen one takes twice as long to create
-class _OpenMask:
-    """A mask of labels."""
-
-    #: The labels, or ids of objects.
-    values: WindowedMask
-    stamp: Stamp
-    #: The same values with their geometry.
-    volume: Volume | None = None
-    #: Converts a window of ``values`` to labels.
-    decoded: Callable[[Any], Any] = lambda window: window
-    #: Raises MaskError if the file has changed since.
-    check: Callable[[], None] = lambda: None
-    #: The same values with object ids.
-    objects: ObjectMask | None = None
-    raster: Raster | None = None
-    #: Label of pixels outside all objects, and outside all segments.
-    outside: tuple[int | None, int | None] = None, None
-    #: A file of scores that is not decoded yet, and the scores that its labels derive from.
-    content: bytes | RawMask | None = None
-    scores: Any = None
-    #: Pixels inside the region of interest, if there is one.
-    valid: NDArray[np.bool_] | None = None
-    #: Spacing along the axes of an array; NaN if its order is unknown.
-    array_spacing: tuple[float, ...] | None = None
-    #: Values of the classes of a pixel indexed by ``values``, if classes have separate files.
-    sets: tuple[tuple[int, ...], ...] = ()
-
-    @property
-    def is_big(self) -> bool:
-        """Whether it is counted window by window."""
-        return isinstance(self.values, (FileMask, ResizedMask))
-
-    def labelled(self) -> _OpenMask:
-        """The same with labels in place of ids of objects."""
-        if self.objects is None:
-            return self
-        return replace(self, values=self.objects.whole().classes)
-
-    def whole(self) -> Any:
-        """All labels as one array."""
-        if not self.is_big:
-            return self.values
-        return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
-
-    def resized(self, shape: tuple[int, ...]) -> _OpenMask:
-        """The mask at another size, by nearest neighbour."""
-        values = ResizedMask(self.values, shape) if self.is_big else resized(self.values, shape)
-        return replace(self, values=values, objects=self.objects and self.objects.resized(shape))
-
-
-def _renumbered(volume: Volume, wanted: Mapping[str, int], path: str) -> Volume:
-    from segiou.masks.formats.volumes import renumbered
-
-    return renumbered(volume, wanted, path)
-
-
-def _open_windowed(
-    stack: ExitStack, path: str, source: Source, labels: LabelSet, allow_lossy: bool
-) -> _OpenMask | None:
-    """A mask that is read window by window; None if it is read whole."""
-    is_local = isinstance(source, LocalFolder)
-    if is_local and _may_be_big(path):
-        version, stamp = stable_stamp(path)
-        big = open_windowed(path)
-    elif isinstance(source, RemoteFolder) and _is_packed(path):
-        version, stamp = (), source.stamp(path)
-        big = source.open_tiff(path) if (stamp.size or 0) >= _BIG_BYTES else None
-    else:
-        return None
-    if big is None:
-        return None
-    values = stack.enter_context(big.values)
-
-    def decoded(window: Any) -> Any:
-        return to_labels(big._replace(values=window), path, labels, allow_lossy=allow_lossy)
-
-    def check() -> None:
-        if is_local and stable_stamp(path)[0] != version:
-            problem = "changed while being read; wait until it is fully written"
-            raise MaskError(path, problem)
-
-    return _OpenMask(values, stamp, big.volume, decoded, check, raster=big.raster)
-
-
-def _may_be_big(path: str) -> bool:
-    """Whether a local file may be too large to read whole; others need no further call."""
-    if path.lower().endswith((".npy", ".nii")):
-        return (stamp_of(path).size or 0) >= _BIG_BYTES
-    return _is_packed(path) or path.lower().endswith(_RASTERS)
-
-
-def _is_packed(path: str) -> bool:
-    return path.lower().endswith((".tif", ".tiff"))
 
 
 def _check_size(

@@ -258,7 +258,7 @@ def test_only_windows_of_a_large_remote_cog_are_fetched(tmp_path, monkeypatch):
         return whole(self, path, start=start, end=end, **more)
 
     monkeypatch.setattr(type(files), "cat_file", cat_file)
-    monkeypatch.setattr("segiou.scoring.pair._BIG_BYTES", 1)
+    monkeypatch.setattr("segiou.scoring.open_mask._BIG_BYTES", 1)
     monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
     run = segiou.score_folder("memory://truth", "memory://pred", labels=3)
     assert max(fetched) < 64 * 64, "one tile, packed"
@@ -385,7 +385,7 @@ def test_windows_of_a_remote_cog_through_gdal(tmp_path, monkeypatch, packed):
         path = gdal_tiff(tmp_path / side / "a.tif", mask, packed=packed, **BLOCKS)
         files.makedirs(f"/{packed}/{side}", exist_ok=True)
         files.pipe_file(f"/{packed}/{side}/a.tif", path.read_bytes())
-    monkeypatch.setattr("segiou.scoring.pair._BIG_BYTES", 1)
+    monkeypatch.setattr("segiou.scoring.open_mask._BIG_BYTES", 1)
     monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
     places = f"memory://{packed}/truth", f"memory://{packed}/pred"
     run = segiou.score_folder(*places, labels=3)

@@ -18,7 +18,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.masks import windows
 from segiou.masks.read import MaskError
 from segiou.masks.windows import ResizedMask, open_windowed, window_slices
-from segiou.scoring import pair
+from segiou.scoring import open_mask, pair
 
 
 @given(
@@ -73,9 +73,10 @@ def all_big(monkeypatch):
     """Take every TIFF and .npy file for one that does not fit into memory."""
 
     monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
-    monkeypatch.setattr(pair, "_BIG_BYTES", 1)
+    monkeypatch.setattr(open_mask, "_BIG_BYTES", 1)
     # Else files that are not quite new are read ahead, all at once.
-    monkeypatch.setattr(pair, "_is_packed", lambda path: True)
+    for module in (open_mask, pair):
+        monkeypatch.setattr(module, "is_packed", lambda path: True)
 
 
 WRITERS = {

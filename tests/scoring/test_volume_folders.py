@@ -18,7 +18,7 @@ from segiou.masks import windows
 from segiou.masks.formats.volumes import read_volume
 from segiou.masks.sources import folders as sources
 from segiou.report.pages.report_page import write_html
-from segiou.scoring import pair
+from segiou.scoring import open_mask
 from segiou.scoring.inspection import inspect_folder
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
@@ -105,7 +105,7 @@ def test_an_unknown_geometry_is_refused(cases):
 def all_big(monkeypatch):
     """Take every NIfTI file that is not packed for one that does not fit into memory."""
     monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
-    monkeypatch.setattr(pair, "_BIG_BYTES", 1)
+    monkeypatch.setattr(open_mask, "_BIG_BYTES", 1)
     # Small files are read whole as soon as they are a moment old.
     monkeypatch.setattr(sources, "read_small", lambda *_: None)
 
