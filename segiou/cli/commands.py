@@ -14,7 +14,7 @@ from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     from segiou.masks.sources.pairing import Pair
-    from segiou.measures.measure import Plan
+    from segiou.measures.plan import Plan
     from segiou.scoring.job import Job
 
 

@@ -42,7 +42,8 @@ from segiou.scoring.job import PAIR_ARGUMENTS, Job
 if TYPE_CHECKING:
     from segiou.inference.intervals import OverUnits
     from segiou.masks.sources.pairing import Pair
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
 
 _SHARE = re.compile(r"(.+?)=([0-9]*\.?[0-9]+)(%?)(?:,|$)")
 _SQLITE = b"SQLite format 3\0"

@@ -15,7 +15,7 @@ from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
     from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Plan
+    from segiou.measures.plan import Plan
     from segiou.measures.score import Better, Score
     from segiou.report.report import Report
     from segiou.runs.run import Run

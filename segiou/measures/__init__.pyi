@@ -3,15 +3,15 @@ from segiou.measures.mask_pair import (
     Masks as Masks,
     ScoredPrediction as ScoredPrediction,
 )
-from segiou.measures.measure import (
+from segiou.measures.measure import Measure as Measure
+from segiou.measures.object_mask import ObjectMask as ObjectMask
+from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
+from segiou.measures.plan import (
     Alternative as Alternative,
     Counted as Counted,
     ImageColumn as ImageColumn,
-    Measure as Measure,
     Plan as Plan,
 )
-from segiou.measures.object_mask import ObjectMask as ObjectMask
-from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of
 from segiou.measures.score import Score as Score
 from segiou.measures.score_table import (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from segiou.measures.guard import is_own, package_of
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
 
 #: Options of the command line and keys of the JSON report; no measure may have such a key.
 RESERVED = frozenset(

@@ -15,6 +15,10 @@ from segiou._support.optional import plugin_package
 from segiou.measures.parts import Layout, Parts, check_layout
 from segiou.measures.score import Score
 
+#: Receives the owner of a method, its result and its arguments; returns the result.
+Check = Callable[..., Any]
+Checks = Mapping[str, Check]
+
 #: Methods of the contract that may raise ValueError for a choice of the user.
 _CHOICES = (
     *("asked", "of", "for_score", "fitted", "resolved", "predictions", "plan"),
@@ -67,39 +71,42 @@ def is_own(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "segiou"
 
 
-def guard(kind: type) -> None:
-    """Make every contract method of a new class name its package in errors."""
+def guard(kind: type, checks: Checks) -> None:
+    """Make every contract method of a new class name its package in errors, and check results."""
     if is_own(kind):
         return
     for name in (*_CHOICES, *_OTHERS):
         member = inspect.getattr_static(kind, name, None)
         if member is not None and not getattr(member, "__isabstractmethod__", False):
-            wrapped = _wrapped(name, member)
+            wrapped = _wrapped(name, member, checks.get(name, _unchecked))
             setattr(kind, name, wrapped)
             if isinstance(wrapped, cached_property):
                 wrapped.__set_name__(kind, name)
 
 
-def _wrapped(name: str, member: Any) -> Any:
+def _unchecked(owner: Any, result: Any, *_: Any) -> Any:
+    return result
+
+
+def _wrapped(name: str, member: Any, check: Check) -> Any:
     """A method, property or class method that runs guarded."""
     if isinstance(member, (classmethod, staticmethod)):
-        return type(member)(_guarded(name, member.__func__))
+        return type(member)(_guarded(name, member.__func__, check))
     if isinstance(member, cached_property):
-        return cached_property(_guarded(name, member.func))
+        return cached_property(_guarded(name, member.func, check))
     if isinstance(member, property):
-        return property(_guarded(name, member.fget) if member.fget else None)
-    return _guarded(name, member)
+        return property(_guarded(name, member.fget, check) if member.fget else None)
+    return _guarded(name, member, check)
 
 
-def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[..., Any]:
     if getattr(function, "_is_guarded", False):
         return function
 
     @wraps(function)
     def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
         with naming(owner, name, choices=name in _CHOICES):
-            result = function(owner, *args, **kwargs)
-            return _RESULTS[name](owner, result, *args) if name in _RESULTS else result
+            return check(owner, function(owner, *args, **kwargs), *args)
 
     call._is_guarded = True  # type: ignore[attr-defined]
     return call
@@ -133,7 +140,8 @@ def who(owner: Any) -> tuple[str, str]:
     return str(getattr(measure, "key", kind.__name__)), package_of(kind)
 
 
-def _refuse(wanted: str, got: object) -> _WrongError:
+def refuse(wanted: str, got: object) -> _WrongError:
+    """The error for a result of another kind than the contract wants."""
     return _WrongError(f"it must return {wanted}, not {_described(got)}")
 
 
@@ -145,27 +153,9 @@ def _described(got: object) -> str:
     return kind if shape is None else f"{kind} of {getattr(got, 'dtype', '?')}, shape {shape}"
 
 
-def _planned(owner: Any, plan: Any, *_: Any) -> Any:
-    # Imported here, because the classes of the contract are guarded with this module.
-    from segiou.measures.measure import Plan
-
-    if not isinstance(plan, Plan):
-        raise _refuse("a Plan", plan)
-    _ = plan.layout, plan.scores  # faults are found before anything is counted
-    return plan
-
-
-def _measure(owner: Any, result: Any, *_: Any) -> Any:
-    from segiou.measures.measure import Measure
-
-    if result is not None and not isinstance(result, Measure):
-        raise _refuse("a Measure", result)
-    return result
-
-
 def _laid_out(owner: Any, layout: Any, *_: Any) -> Layout:
     if not isinstance(layout, Mapping):
-        raise _refuse("a mapping of names to Field", layout)
+        raise refuse("a mapping of names to Field", layout)
     check_layout(layout)
     return layout
 
@@ -173,20 +163,20 @@ def _laid_out(owner: Any, layout: Any, *_: Any) -> Layout:
 def _counted(owner: Any, parts: Any, pairs: Any) -> Parts:
     number = len(pairs) if isinstance(pairs, Sequence) else 1
     if not isinstance(parts, Parts):
-        raise _refuse("Parts", parts)
+        raise refuse("Parts", parts)
     if len(parts) != number or parts.layout != dict(owner.layout):
         wanted = f"Parts of {number} and the layout of the plan"
-        raise _refuse(wanted, parts)
+        raise refuse(wanted, parts)
     return parts
 
 
 def _columns(owner: Any, columns: Any, parts: Parts) -> Any:
     if not isinstance(columns, Mapping):
-        raise _refuse("a mapping of names to arrays", columns)
+        raise refuse("a mapping of names to arrays", columns)
     for name, values in columns.items():
         if np.shape(values) != (len(parts),) or not isinstance(values, np.ndarray):
             wanted = f"an array with a value per image as {name!r}"
-            raise _refuse(wanted, values)
+            raise refuse(wanted, values)
     return columns
 
 
@@ -194,18 +184,18 @@ def _tabulated(owner: Any, table: Any, *_: Any) -> Any:
     from segiou.measures.score_table import ScoreTable
 
     if table is not None and not isinstance(table, ScoreTable):
-        raise _refuse("a ScoreTable", table)
+        raise refuse("a ScoreTable", table)
     return table
 
 
 def _scored(owner: Any, scores: Any, *_: Any) -> dict[str, Score]:
     """The scores with functions that run guarded."""
     if not isinstance(scores, Mapping) or not scores:
-        raise _refuse("a mapping of names to Score, at least one", scores)
+        raise refuse("a mapping of names to Score, at least one", scores)
     for name, score in scores.items():
         if not isinstance(score, Score):
             wanted = f"a Score as {name!r}"
-            raise _refuse(wanted, score)
+            raise refuse(wanted, score)
         if score.name != name:
             msg = f"the score {name!r} has the name {score.name!r}; use one name"
             raise _WrongError(msg)
@@ -243,7 +233,7 @@ def _checked_values(name: str, values: Any, argument: Any, width: int) -> Any:
     is_sparse = name == "sums" and hasattr(values, "tocsr")
     array = values if is_sparse else np.asarray(values)
     if array.dtype.kind not in ("b" if name == "seen" else "biuf"):
-        raise _refuse("booleans" if name == "seen" else "numbers", values)
+        raise refuse("booleans" if name == "seen" else "numbers", values)
     leading = (len(argument),) if isinstance(argument, Parts) else np.shape(argument)[:-1]
     if isinstance(argument, Parts) and len(argument) == 1:  # of all images: a row per image or case
         leading = tuple(array.shape[:1])
@@ -255,13 +245,11 @@ def _checked_values(name: str, values: Any, argument: Any, width: int) -> Any:
     wanted = (*leading, *ends[name])
     if tuple(array.shape) != wanted:
         text = f"numbers of shape {wanted}"
-        raise _refuse(text, values)
+        raise refuse(text, values)
     return array if name == "sums" or array.dtype.kind == "b" else array.astype(np.float64)
 
 
-_RESULTS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("plan", "plan_from"), _planned),
-    **dict.fromkeys(("asked", "of", "for_score", "fitted", "resolved"), _measure),
+PLAN_CHECKS: Checks = {
     **dict.fromkeys(("count", "count_several"), _counted),
     **{"layout": _laid_out, "scores": _scored, "columns": _columns, "table": _tabulated},
 }

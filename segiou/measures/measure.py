@@ -1,117 +1,24 @@
-"""The contract of measures: options, and a plan that counts images and scores the counts."""
+"""The contract of measures: options, and the plan that they make."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from segiou._support.text import Json
-from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.guard import guard
-from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
-from segiou.measures.parts import Layout, Parts
-from segiou.measures.score import Better, Score
-from segiou.measures.score_table import Column, Kind, ScoreTable
-from segiou.metrics.ratio import Floats
+from segiou.measures.guard import Checks, guard, refuse
+from segiou.measures.mask_pair import Masks
+from segiou.measures.plan import Plan
 
 if TYPE_CHECKING:
     from segiou._support.files import Stamp
     from segiou.labels.label_set import LabelSet
     from segiou.masks.read import RawMask
     from segiou.masks.sources.folders import Source
-    from segiou.measures.object_mask import Drawn, ObjectMask
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Input of a table of a report.
-
-    Attributes
-    ----------
-    total : Parts
-        Parts of all images as one: sums added, rows in the order of the images.
-    tally : ConfusionCounts
-        The confusion matrix of all images.
-    images : int
-        Number of images.
-    intervals : mapping of str to Intervals
-        Confidence intervals by the name of the score.
-    ids : callable
-        Returns the ids of the images.
-    """
-
-    total: Parts
-    tally: ConfusionCounts
-    images: int
-    intervals: Mapping[str, Any] = field(default_factory=dict)
-    ids: Callable[[], Sequence[str]] = tuple
-    _values: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def values_of(self, score: Score) -> Floats:
-        """Values of a score of all images, as of :meth:`Score.values`; evaluated once.
-
-        Parameters
-        ----------
-        score : Score
-            One of the scores of the plan.
-
-        Returns
-        -------
-        ndarray of float64, shape (1 + K,)
-        """
-        if score.name not in self._values:
-            self._values[score.name] = score.values(self.total)
-        return self._values[score.name]
-
-
-class Alternative(NamedTuple):
-    """Counts of a different decision of the predictions, chosen for each unit on the others.
-
-    Attributes
-    ----------
-    thresholds : ndarray of float64, shape (C,)
-        The threshold of each class that is best on all images; NaN where none was tried.
-    counts : Counts of shape (N, C)
-        Counts of each image with the threshold that is best on all other units.
-    decides_all : bool
-        Whether one threshold decides all classes, so that their mean is that of a possible
-        prediction.
-    """
-
-    thresholds: Floats
-    counts: Counts
-    decides_all: bool
-
-
-class ImageColumn(NamedTuple):
-    """A column that a measure adds to the table of images.
-
-    Attributes
-    ----------
-    name : str
-        Such as ``"hausdorff_95:liver"``.
-    kind : {"ratio", "distance", "count"}
-        How its numbers are written.
-    unit : str
-        Unit of its numbers.
-    better : {"higher", "lower"}, optional
-        Which numbers are better; None if it cannot rank images.
-    title : str
-        Human-readable name of the score.
-    """
-
-    name: str
-    kind: Kind = "ratio"
-    unit: str = ""
-    better: Better | None = "higher"
-    title: str = ""
+    from segiou.measures.object_mask import ObjectMask
 
 
 @dataclass(frozen=True)
@@ -153,7 +60,7 @@ class Measure(ABC):
         super().__init_subclass__()
         if key := getattr(cls, "key", ""):
             cls.title, cls.noun = cls.title or key, cls.noun or key
-            guard(cls)
+            guard(cls, _CHECKS)
 
     @classmethod
     def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
@@ -400,259 +307,20 @@ def read_number(option: str, value: str, kind: type[int] | type[float]) -> Any:
         raise ValueError(msg) from None
 
 
-@dataclass(frozen=True)
-class Plan(ABC):
-    """A measure for known classes and masks: it counts images, and scores the counts.
+def _planned(owner: Any, plan: Any, *_: Any) -> Any:
+    if not isinstance(plan, Plan):
+        raise refuse("a Plan", plan)
+    _ = plan.layout, plan.scores  # faults are found before anything is counted
+    return plan
 
-    Plans are sent to workers, so they stay small and can be pickled; scores and
-    tables are derived where they are used.
 
-    Attributes
-    ----------
-    measure : Measure
-        The options.
-    classes : ClassOptions
-        The classes.
-    masks : Masks
-        The masks.
-    """
+def _measure(owner: Any, result: Any, *_: Any) -> Any:
+    if result is not None and not isinstance(result, Measure):
+        raise refuse("a Measure", result)
+    return result
 
-    measure: Any
-    classes: ClassOptions
-    masks: Masks = field(default_factory=Masks)
 
-    #: Columns of numbers of errors in the table of images, of which lower ones are better.
-    error_columns: ClassVar[tuple[str, ...]] = ()
-    #: Whether predictions are files that :meth:`read_prediction` reads.
-    reads_predictions: ClassVar[bool] = False
-    #: Whether pages show objects, with :meth:`drawn_objects` and the two methods before it.
-    draws_objects: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        guard(cls)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Only the attributes, because cached scores contain functions."""
-        return {"measure": self.measure, "classes": self.classes, "masks": self.masks}
-
-    @property
-    def key(self) -> str:
-        """Key of the measure."""
-        return str(self.measure.key)
-
-    @property
-    @abstractmethod
-    def layout(self) -> Layout:
-        """The arrays of a part, by name."""
-
-    @abstractmethod
-    def count(self, pair: MaskPair) -> Parts:
-        """Count one image.
-
-        Parameters
-        ----------
-        pair : MaskPair
-            Truth and prediction.
-        """
-
-    def count_several(self, pairs: Sequence[MaskPair]) -> Parts:
-        """Count several images, one by one unless a plan can count them together.
-
-        Parameters
-        ----------
-        pairs : sequence of MaskPair
-            Truths and predictions.
-        """
-        return Parts.joined(self.layout, [self.count(pair) for pair in pairs])
-
-    def read_prediction(
-        self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
-    ) -> ScoredPrediction:
-        """Read a prediction file of scores instead of labels.
-
-        Called if :attr:`reads_predictions` is true.
-
-        Parameters
-        ----------
-        data : bytes or RawMask
-            The content of the file.
-        path : str
-            The file.
-        truth : tuple of int
-            Shape of the truth.
-        """
-        raise NotImplementedError
-
-    def class_scores(self, scores: NDArray[Any], truth: tuple[int, ...]) -> NDArray[Any] | None:
-        """Scores of each class in [0, 1], (C, ...), as pages draw them; None by default.
-
-        Parameters
-        ----------
-        scores : ndarray
-            Scores of some pixels of an image, as in :class:`MaskPair`.
-        truth : tuple of int
-            Shape of the truth of these pixels.
-        """
-        return None
-
-    def object_classes(self) -> Sequence[int]:
-        """Indices of the classes that have objects."""
-        return ()
-
-    def object_outcomes(self, parts: Parts) -> NDArray[np.int64]:
-        """Numbers of found, false-positive and missed objects, shape (N, 3).
-
-        Parameters
-        ----------
-        parts : Parts
-            Parts of N images.
-        """
-        raise NotImplementedError
-
-    def drawn_objects(self, truth: Any, pred: Any, shape: Any, spacing: Any) -> Drawn:
-        """The objects of a pair as pages draw them.
-
-        Parameters
-        ----------
-        truth, pred : ObjectMask or ndarray
-            Ids of objects, or classes.
-        shape : tuple of int
-            Shape of the picture.
-        spacing : sequence of float
-            Size of a pixel along each axis.
-        """
-        raise NotImplementedError
-
-    def counts_of(self, run: Any) -> object:
-        """The counts of a run in the form that other functions take; by default of each image.
-
-        Parameters
-        ----------
-        run : Run
-            A run with these counts.
-        """
-        return run.parts(self.key)
-
-    @property
-    @abstractmethod
-    def scores(self) -> Mapping[str, Score]:
-        """The scores by name; reports show intervals of the first."""
-
-    def table(self, found: Counted) -> ScoreTable:
-        """The table of a report: every score as a column.
-
-        Parameters
-        ----------
-        found : Counted
-            The counts of all images.
-        """
-        several = [
-            (score, found.values_of(score), found.intervals.get(name))
-            for name, score in self.scores.items()
-        ]
-        columns = tuple(Column.of_score(*one) for one in several)
-        names = several[0][0].names if several else ()
-        values = np.array([column.values for column in columns]).reshape(-1, len(names))
-        usual = type(self.measure)().to_dict()
-        chosen = self.measure.to_dict().items()
-        options = ", ".join(f"{k}={v}" for k, v in chosen if v != usual.get(k)) or "default options"
-        return ScoreTable(
-            self.key,
-            self.measure.title,
-            (self.measure.__doc__ or "").partition("\n")[0],
-            names,
-            columns,
-            note=f"{self.measure.title}: {options}",
-            of="class" if names == self.classes.labels.class_names else "structure",
-            empty=(*np.isnan(values).all(0).tolist(), False),
-        )
-
-    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Columns of the table of images: every score, its mean and each structure.
-
-        Parameters
-        ----------
-        parts : Parts
-            Parts of N images.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (N,)
-        """
-        columns: dict[str, NDArray[Any]] = {}
-        for score in self.scores.values():
-            columns |= zip(score.column_names, score.of_images(parts).T, strict=True)
-        return columns
-
-    @cached_property
-    def image_columns(self) -> tuple[ImageColumn, ...]:
-        """Units of these columns, and the direction of better values."""
-        described = []
-        for name, values in self.columns(Parts.joined(self.layout, [])).items():
-            score = self.scores.get(name.partition(":")[0])
-            if score is not None:
-                kind: Kind = "distance" if score.unit else "ratio"
-                column = ImageColumn(name, kind, score.unit, score.better, score.title)
-                described.append(column)
-            elif values.dtype.kind in "iu":
-                better: Better | None = "lower" if name in self.error_columns else None
-                described.append(ImageColumn(name, "count", "", better))
-            else:
-                described.append(ImageColumn(name))
-        return tuple(described)
-
-    def alternative(
-        self, parts: Parts, counts: Counts, units: NDArray[np.intp]
-    ) -> Alternative | None:
-        """Counts of a different decision of the same predictions; None by default.
-
-        Parameters
-        ----------
-        parts : Parts
-            Parts of N images.
-        counts : Counts of shape (N, C)
-            Counts of the images as they were decided.
-        units : ndarray of int, shape (N,)
-            The unit of each image.
-        """
-        return None
-
-    def check(self, parts: Parts) -> None:  # noqa: B027 - most measures have nothing to check
-        """Reject parts that cannot have been counted: run files may be corrupt.
-
-        Parameters
-        ----------
-        parts : Parts
-            Parts of N images, of the right layout.
-
-        Raises
-        ------
-        ValueError
-            If they cannot have been counted.
-        """
-
-    def way(self) -> Mapping[str, Json]:
-        """Options that must be equal for scores to be comparable."""
-        flat: Any = self.to_dict()
-        return {**flat["options"], **flat["masks"]}
-
-    def difference(self, other: Plan) -> str:
-        """Name the options in which two plans of the measure differ; empty if they do not.
-
-        Parameters
-        ----------
-        other : Plan
-            The other plan.
-        """
-        mine, theirs = self.way(), other.way()
-        return "; ".join(
-            f"{self.measure.noun} are scored with {name} {mine.get(name)!r} here and "
-            f"{theirs.get(name)!r} there"
-            for name in {**mine, **theirs}
-            if mine.get(name) != theirs.get(name)
-        )
-
-    def to_dict(self) -> dict[str, Json]:
-        """Options and masks as plain data; the classes are in the run already."""
-        return {"options": self.measure.to_dict(), "masks": asdict(self.masks)}
+_CHECKS: Checks = {
+    **dict.fromkeys(("plan", "plan_from"), _planned),
+    **dict.fromkeys(("asked", "of", "for_score", "fitted", "resolved"), _measure),
+}

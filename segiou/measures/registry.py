@@ -8,12 +8,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.optional import (
-    PluginTypeError,
-    find_plugin,
-    plugin_names,
-    plugin_package,
-)
+from segiou._support.optional import PluginTypeError, find_plugin, plugin_names, plugin_package
 from segiou._support.text import did_you_mean
 from segiou.measures.clashes import RESERVED, check_key, check_scores, is_taken
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -21,7 +16,8 @@ from segiou.metrics.pixel_scores import PIXEL_SCORES
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
     from segiou.measures.mask_pair import Masks
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
 
 #: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0

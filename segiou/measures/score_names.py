@@ -11,7 +11,7 @@ from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Plan
+    from segiou.measures.plan import Plan
 
 #: Names of the same scores in other fields, with the heading that the field gives them.
 ALIASES: dict[str, tuple[str, str]] = {

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
 from segiou.labels.class_options import structure_indices
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
+from segiou.measures.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from segiou.metrics.pixel_scores import CASE_SCORES, OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.ratio import ratio
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Plan
+    from segiou.measures.plan import Plan
     from segiou.report.report import Report
     from segiou.report.score_values import ScoreValues
 

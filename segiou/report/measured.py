@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.text import cell, count, with_unit
 from segiou.document.parts import Cell, Column as DocumentColumn, Table
-from segiou.measures.measure import Counted
+from segiou.measures.plan import Counted
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_scores

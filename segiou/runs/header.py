@@ -20,8 +20,9 @@ from segiou.runs.stored_measures import (
 )
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
     from segiou.measures.parts import Field
+    from segiou.measures.plan import Plan
 
 #: Types of the entries of a header as plain data.
 _KINDS: dict[str, type | tuple[type, ...]] = {

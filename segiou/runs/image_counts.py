@@ -27,7 +27,8 @@ from segiou.measures.parts import Parts, rows_of
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
     from segiou.runs.header import Header
     from segiou.runs.run import Run
 

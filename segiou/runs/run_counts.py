@@ -22,14 +22,10 @@ from segiou.measures.parts import Parts
 from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.metrics.protocols import Protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import (
-    Columns,
-    ImageCount,
-    unpack_parts,
-)
+from segiou.runs.image_counts import Columns, ImageCount, unpack_parts
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Plan
+    from segiou.measures.plan import Plan
     from segiou.runs.database import RunFile
 
 #: Counts created at a time in runs that are too large for all of them.

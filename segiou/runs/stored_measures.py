@@ -15,7 +15,8 @@ from segiou.measures.registry import measure_keys, measure_of, own_keys
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
 
 _FLAGS = ("rows", "floats", "sparse")
 

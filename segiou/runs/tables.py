@@ -23,7 +23,7 @@ from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_s
 from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import BACKGROUNDS
-from segiou.measures.measure import ImageColumn, Plan
+from segiou.measures.plan import ImageColumn, Plan
 from segiou.measures.score_names import (
     ScoreName,
     members_of,

@@ -44,7 +44,8 @@ from segiou.scoring.pair import Geometry
 from segiou.scoring.problems import DataError
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Measure, Plan
+    from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
 
 Unpaired = Literal["error", "skip"]
 #: Arguments that choose the pairs and how they are read; runs record them.

@@ -13,7 +13,7 @@ from segiou.counting.counts import Counts
 from segiou.inference.paired import Paired
 from segiou.inference.statistics import scored_counts
 from segiou.inference.units import Units
-from segiou.measures.measure import Alternative
+from segiou.measures.plan import Alternative
 from segiou.metrics.protocols import Protocol
 
 

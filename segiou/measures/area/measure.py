@@ -16,8 +16,9 @@ from segiou._support.text import plural
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.formats.georeference import Raster
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Counted, ImageColumn, Measure, Plan
+from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Counted, ImageColumn, Plan
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio

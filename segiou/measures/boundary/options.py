@@ -10,7 +10,8 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.boundary.bands import BandOptions
 from segiou.measures.boundary.plan import BoundaryPlan
 from segiou.measures.mask_pair import Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
+from segiou.measures.plan import Plan
 from segiou.measures.registry import measure_of
 from segiou.regions.tolerance import split_lengths
 

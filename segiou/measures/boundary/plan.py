@@ -18,8 +18,8 @@ from segiou.measures.boundary.image import count_labels
 from segiou.measures.boundary.scores import boundary_rows
 from segiou.measures.boundary.sums import BoundaryCounts, layout
 from segiou.measures.mask_pair import MaskPair
-from segiou.measures.measure import Counted, Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio

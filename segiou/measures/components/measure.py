@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import label_arrays
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Plan
 from segiou.measures.score import Score, mean_of_parts
 from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.metrics.ratio import Floats, exact_parts, ratio
@@ -57,9 +57,7 @@ def component_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     array([[1, 0, 1],
            [1, 1, 0]])
     """
-    from scipy.ndimage import (  # type: ignore[import-untyped, unused-ignore]
-        distance_transform_edt,
-    )
+    from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped, unused-ignore]
 
     true, predicted = (side != 0 for side in label_arrays(truth, pred, ("truth", "pred")))
     ids = label_components(true)

@@ -22,8 +22,9 @@ from segiou.measures.lesions.scores import (
     lesion_scores,
 )
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Counted, Measure, Plan
+from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score, case_values
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio

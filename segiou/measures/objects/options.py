@@ -10,9 +10,9 @@ from segiou._support.arguments import refuse_kind
 from segiou._support.files import read_json
 from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.measures.mask_pair import Masks
-from segiou.measures.measure import Plan
 from segiou.measures.objects.plan import ObjectPlan
 from segiou.measures.objects.sources import OBJECT_CLASSES, ObjectSource
+from segiou.measures.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from segiou._support.text import digits, listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
-from segiou.measures.measure import Counted, Plan
 from segiou.measures.object_mask import Drawn
 from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
 from segiou.measures.objects.sources import ObjectSource, draw_objects
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats

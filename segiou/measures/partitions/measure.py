@@ -15,8 +15,9 @@ from segiou._support.arguments import check_choice
 from segiou.counting.id_pairs import count_id_pairs, distinct, sums
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Plan
 from segiou.measures.score import Better, Score, case_values
 from segiou.metrics.ratio import Floats, ratio
 

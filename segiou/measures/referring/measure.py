@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Plan
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
 

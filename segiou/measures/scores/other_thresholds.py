@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from segiou.accumulators.histograms.threshold_curves import passing
 from segiou.counting.counts import Counts
-from segiou.measures.measure import Alternative
+from segiou.measures.plan import Alternative
 from segiou.metrics.ratio import Floats, ratio
 
 Ints = NDArray[np.int64]

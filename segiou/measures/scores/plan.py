@@ -34,8 +34,9 @@ from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources.class_files import check_pattern
 from segiou.masks.sources.folders import Source
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
-from segiou.measures.measure import Alternative, Counted, Measure, Plan, read_number
+from segiou.measures.measure import Measure, read_number
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Alternative, Counted, Plan
 from segiou.measures.score import Score, weights_of, with_mean
 from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
 from segiou.measures.scores.files import ClassFiles, ScoreShape, read_scores

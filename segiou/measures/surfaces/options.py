@@ -6,25 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from segiou._support.arguments import (
-    check_choice,
-    check_kind,
-)
+from segiou._support.arguments import check_choice, check_kind
 from segiou._support.numbers import number_in
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
+from segiou.measures.plan import Plan
 from segiou.measures.surfaces.plan import SurfacePlan
 from segiou.measures.surfaces.rules import SurfaceRules
-from segiou.regions.conventions import (
-    CONVENTIONS,
-    DISTANCES,
-)
-from segiou.regions.tolerance import (
-    Length,
-    Tolerance,
-    split_lengths,
-)
+from segiou.regions.conventions import CONVENTIONS, DISTANCES
+from segiou.regions.tolerance import Length, Tolerance, split_lengths
 
 NO_SPACING = "tolerances in mm require the pixel size in mm; pass spacing=(H, W) (--spacing H,W)"
 

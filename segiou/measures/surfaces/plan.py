@@ -15,8 +15,8 @@ from segiou._support.files import printable
 from segiou._support.text import Json, did_you_mean, listed, percent
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
-from segiou.measures.measure import Counted, ImageColumn, Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Counted, ImageColumn, Plan
 from segiou.measures.score import Score, with_mean
 from segiou.measures.score_table import CaseScores, Column, ScoreTable
 from segiou.measures.surfaces.measuring import measured_rows

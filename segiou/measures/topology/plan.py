@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Plan
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Plan
 from segiou.measures.score import Score
 from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.measures.topology.shapes import (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from segiou.measures.measure import ImageColumn, Plan
+    from segiou.measures.plan import ImageColumn, Plan
     from segiou.runs.run import Run
 
 #: Images of a table, and cells of all tables of a measure, at most.

@@ -29,7 +29,7 @@ from segiou.report.pages.pictures import fitted, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Plan
+    from segiou.measures.plan import Plan
     from segiou.runs.run import Run
 
 Ints = NDArray[np.int64]

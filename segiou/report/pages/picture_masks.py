@@ -30,7 +30,8 @@ from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.windows import resized
 from segiou.measures.mask_pair import ScoredPrediction
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
+from segiou.measures.plan import Plan
 
 if TYPE_CHECKING:
     from segiou.masks.formats.volumes import Volume
