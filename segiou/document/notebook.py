@@ -73,6 +73,8 @@ def _text(text: str) -> str:
 def _table(part: Table) -> str:
     """A table with lines between its parts; long ones scroll, and a click on a heading sorts."""
     columns = part.filled
+    if not columns:
+        return ""
     rows = [tuple(map(_cell, row)) for row in part.rows]
     last = len(rows) - part.last
     bodies = [rows[: part.first], rows[part.first : last], rows[last:]]

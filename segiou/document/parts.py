@@ -130,7 +130,8 @@ def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
             lines = [[_escaped(column.head) for column in columns]]
             lines += [[":--" if column.is_text else "--:" for column in columns]]
             lines += [[*map(_of_cell, row)] for row in Table(columns).rows]
-            yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            if columns:
+                yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
             yield from map(_escaped, filter(None, part.notes))
         elif isinstance(part, Section) and not part.only_notebook:
             fold = () if part.shown else (f"<details><summary>{_escaped(part.title)}</summary>",)

@@ -115,7 +115,7 @@ def _table(console: Console, part: Table) -> None:
     kept, width = part.filled, console.width
     sizes = [_sizes(console, column) for column in kept]
     tables, hidden = [[*range(len(kept))]], []
-    if part.split:
+    if part.split and kept:
         tables = min((_packed(sizes, width, i) for i in (1, 0)), key=len)
     else:
         (places,) = tables
@@ -123,7 +123,7 @@ def _table(console: Console, part: Table) -> None:
             lowest = min(places, key=lambda i: kept[i].rank)
             places.remove(lowest)
             hidden.append(kept[lowest])
-    for places in tables:
+    for places in filter(None, tables):
         console.print(_drawn(part, [kept[i] for i in places], [sizes[i] for i in places], width))
         if len(tables) > 1:
             console.print()
