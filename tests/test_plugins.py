@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import sys
 from pathlib import Path
@@ -112,6 +113,33 @@ def test_formats_that_do_not_work_are_named(installed, tmp_path, body, words):
     (tmp_path / "a.asc").write_text("x")
     with pytest.raises(MaskError, match=words):
         read_mask(tmp_path / "a.asc")
+
+
+@pytest.mark.parametrize("ending", ["mat", "h5", "pkl", "pt", "mgz", "csv"])
+def test_formats_that_segiou_refuses_can_be_added(installed, tmp_path, ending):
+    entry = f'["segiou.formats"]\n{ending} = forest_masks:read\n'
+    installed("import numpy\ndef read(data, path):\n    return [[data[-2]]]\n", entry)
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / f"a.{ending}").write_bytes(pickle.dumps(None, 2))
+    assert read_mask(tmp_path / "pred" / f"a.{ending}").tolist() == [[ord("N")]]
+    labels = {"a": 0, "b": ord("N")}
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
+    assert run.total().matrix.tolist() == [[0, 0], [0, 1]]
+
+
+def test_formats_of_volumes(installed, tmp_path):
+    """A volume is read as one, as an array in a .npy file."""
+    entry = '["segiou.formats"]\nvox = forest_masks:read\n'
+    body = "return numpy.frombuffer(data, 'u1').reshape(2, 2, 2)"
+    installed(f"import numpy\ndef read(data, path):\n    {body}\n", entry)
+    for side, values in (("truth", [0, 0, 0, 0, 1, 1, 1, 1]), ("pred", [0, 0, 0, 1, 1, 1, 1, 1])):
+        (tmp_path / f"{side}.vox").write_bytes(bytes(values))
+    places = tmp_path / "truth.vox", tmp_path / "pred.vox"
+    with pytest.raises(segiou.DataError, match="--array-axes zyx"):
+        segiou.score_folder(*places, labels=2)
+    run = segiou.score_folder(*places, labels=2, array_axes="zyx")
+    assert run.total().matrix.tolist() == [[3, 1], [0, 4]]
 
 
 def test_scoring_asks_no_other_package(monkeypatch):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from segiou._support.text import did_you_mean
+from segiou._support.text import did_you_mean, listed, plural
 
 #: Extensions of mask files.
 MASK_SUFFIXES = frozenset(
@@ -27,11 +27,22 @@ IS_A_PICKLE = (
     "python -c \"import pickle, numpy; numpy.savez('masks.npz', **pickle.load(open('FILE', "
     "'rb')))\" for a dictionary of masks by name"
 )
-_TENSORS = "is not a mask format; save its masks with numpy.savez"
-#: Problems of other files with masks, by extension.
+_AS_PNG = "save it as PNG"
+_AS_FILES = "save its masks as PNG files, or as WebDataset shards (.tar)"
+#: Problems of other files that may contain masks, by extension.
 UNSUPPORTED = {
     **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
-    **dict.fromkeys((".safetensors", ".h5", ".hdf5", ".mat"), _TENSORS),
+    **dict.fromkeys((".h5", ".hdf5", ".mat"), "is not a mask format; save with numpy.savez"),
+    ".safetensors": "has arrays by name; pass the file in place of a folder",
+    **dict.fromkeys((".mgz", ".mgh"), "is a volume of FreeSurfer; convert it with mri_convert"),
+    ".mnc": "is a MINC volume; convert it with mnc2nii",
+    **dict.fromkeys((".gipl", ".vtk", ".vti"), "is a volume; save it as NIfTI or NRRD"),
+    ".dcm": "is DICOM; convert segmentations with dcmqi's segimage2itkimage -t nii",
+    **dict.fromkeys((".exr", ".heic", ".jxl"), f"is an image that Pillow cannot read; {_AS_PNG}"),
+    ".svg": f"is a vector image; {_AS_PNG}",
+    ".gz": "is compressed; decompress it, or save a .tar.gz",
+    **dict.fromkeys((".tfrecord", ".tfrecords"), f"is a table of TensorFlow; {_AS_FILES}"),
+    **dict.fromkeys((".mdb", ".lmdb"), f"is an LMDB database; {_AS_FILES}"),
 }
 #: Names that an error lists.
 _MOST_NAMED = 12
@@ -68,15 +79,12 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         raise ValueError(msg)
     masks = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
     masks = masks or _below(root, _plugin_suffixes())
-    layout = next((text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None)
-    if not masks and layout is not None:
-        msg = f"{root}: {layout}"
-        raise ValueError(msg)
-    if not masks and (folders := Counter(path.parent for path in root.rglob("*.json"))):
-        pattern = folders.most_common(1)[0][0] / "*.json"
-        msg = f"{root}: no mask files found; to read annotation files, pass a pattern: '{pattern}'"
-        raise ValueError(msg)
-    check_found(masks, root)
+    if not masks:
+        layout = next((text for one, text in _LAYOUT_FILES.items() if (root / one).is_file()), None)
+        if layout is not None:
+            msg = f"{root}: {layout}"
+            raise ValueError(msg)
+        check_found(masks, root, _below(root))
     return masks
 
 
@@ -92,8 +100,8 @@ def _plugin_suffixes() -> set[str]:
     return {f".{name}" for name in plugin_names("formats")}
 
 
-def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
-    """Files below a folder with one of the given extensions."""
+def _below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
+    """Files below a folder with one of the given extensions; without them, all."""
     paths = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -101,7 +109,9 @@ def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
         inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
         outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
-            if split_ending(name)[1].lower() in endings and not name.startswith("."):
+            if name.startswith("."):
+                continue
+            if endings is None or split_ending(name)[1].lower() in endings:
                 paths[f"{inside}{name}"] = f"{outside}{name}"
     return paths
 
@@ -143,12 +153,35 @@ def is_mask(relative: str, endings: Collection[str] = MASK_SUFFIXES) -> bool:
     return ending in endings and not hidden and "__MACOSX" not in parts
 
 
-def check_found(files: Collection[str], where: str | os.PathLike[str]) -> None:
-    """Raise an error if no masks were found."""
+def check_found(
+    files: Collection[str], where: str | os.PathLike[str], others: Iterable[str] = ()
+) -> None:
+    """Raise an error if no masks were found; ``others`` are the files that are there."""
     if not files:
-        known = sorted(MASK_SUFFIXES | _plugin_suffixes())
-        msg = f"{where}: no mask files found ({', '.join(known)})"
+        msg = f"{where}: no mask files found{_contents(others, where)}"
         raise ValueError(msg)
+
+
+def _contents(others: Iterable[str], where: str | os.PathLike[str]) -> str:
+    """Other files in place of masks by extension, and how to read the most frequent ones."""
+    seen = (name for name in others if not any(part[:1] == "." for part in name.split("/")))
+    named = [(split_ending(name.rpartition("/")[2])[1].lower(), name) for name in seen]
+    counted = Counter(ending for ending, _ in named)
+    known = sorted(MASK_SUFFIXES | _plugin_suffixes())
+    supported = f" (supported: {', '.join(known)})"
+    if not counted:
+        return supported
+    most = [
+        plural(n, f"{end} file") if end else plural(n, "other file")
+        for end, n in counted.most_common(4)
+    ]
+    found = f", but {listed(most, 3)}"
+    ending = next((end for end, _ in counted.most_common() if end in (".json", *UNSUPPORTED)), None)
+    if ending == ".json":
+        folders = Counter(name.rpartition("/")[0] for end, name in named if end == ".json")
+        pattern = Path(where) / folders.most_common(1)[0][0] / "*.json"
+        return f"{found}; to read annotation files, pass a pattern: '{pattern}'"
+    return f"{found}; each {UNSUPPORTED[ending]}" if ending else found + supported
 
 
 def unknown_part(

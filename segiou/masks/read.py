@@ -275,7 +275,9 @@ def from_bytes(
         return data
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
-    raw = _of_magic(data, path, fits, key) or _of_ending(data, path)
+    ending = split_ending(str(path))[1].lower()
+    raw = None if ending in MASK_SUFFIXES else _added_or_unsupported(data, path, ending)
+    raw = raw or _of_magic(data, path, fits, key) or _of_ending(data, path, ending)
     if raw is not None:
         return raw
     from segiou.masks.formats.image_files import from_image
@@ -303,9 +305,8 @@ def _of_magic(data: bytes, path: str | Path, fits: Fits | None, key: str) -> Raw
     return None
 
 
-def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
+def _of_ending(data: bytes, path: str | Path, ending: str) -> RawMask | None:
     """A mask in a format that the extension tells; None for images."""
-    ending = split_ending(str(path))[1].lower()
     if ending in VOLUME_SUFFIXES:
         from segiou.masks.formats.volumes import volume_from_bytes
 
@@ -318,10 +319,6 @@ def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
     if ending == "_lidarseg.bin":
         # nuScenes: one byte per point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
-    if ending in UNSUPPORTED:
-        raise MaskError(path, UNSUPPORTED[ending])
-    if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
-        return added
     if ending in RASTER_SUFFIXES:
         from segiou.masks.formats.rasters import open_raster
 
@@ -331,21 +328,22 @@ def _of_ending(data: bytes, path: str | Path) -> RawMask | None:
     return None
 
 
-def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
-    """The mask read by a plug-in; None if no plug-in supports the extension."""
+def _added_or_unsupported(data: bytes, path: str | Path, ending: str) -> RawMask | None:
+    """The mask read by a plug-in; None if none reads the extension, but MaskError if nothing can."""
     from segiou._support.optional import ForeignExitError, find_plugin, no_exit
 
-    if (read := find_plugin("formats", ending[1:])) is None:
+    if (read := find_plugin("formats", ending[1:]) if ending else None) is None:
+        if ending in UNSUPPORTED:
+            raise MaskError(path, UNSUPPORTED[ending])
         return None
     whose = f"{path}: the plug-in for {ending}"
     with damage(path, f"cannot be read as {ending}", ForeignExitError), no_exit(whose):
         values = np.asarray(read(data, str(path)))
     is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
-    if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):
+    if not is_color and (values.ndim not in (2, 3) or values.dtype.kind not in "biu"):
         content = f"{values.dtype.name} of shape {values.shape}"
-        raise MaskError(
-            path, f"was read as {content}; expected integers (H, W) or uint8 colours (H, W, 3)"
-        )
+        wanted = "integers (H, W) or of a volume (Z, Y, X), or uint8 colours (H, W, 3)"
+        raise MaskError(path, f"was read as {content}; expected {wanted}")
     return RawMask(values, "RGB" if is_color else ending[1:], ending[1:].upper())
 
 
@@ -423,10 +421,9 @@ def _replaced(values: NDArray[Any], old: int, new: int) -> NDArray[Any]:
 
 
 def _of_npy(array: NDArray[Any], path: str | Path) -> RawMask:
-    from segiou.masks.formats.numpy_files import check_whole_numbers
+    from segiou.masks.formats.numpy_files import whole_labels
 
-    check_whole_numbers(array, path)
-    return RawMask(array, "npy", "NPY")
+    return RawMask(whole_labels(array, path), "npy", "NPY")
 
 
 def _of_volume(volume: Volume) -> RawMask:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.masks.finding import is_raster
-from segiou.masks.formats.numpy_files import check_whole_numbers, mapped_npy
+from segiou.masks.formats.numpy_files import mapped_npy, whole_labels
 from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask
 
 #: Masks with fewer pixels are read whole.
@@ -139,12 +139,19 @@ def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | No
     if magic == b"\x93NUMPY":
         # Mapped only to read the header; the data are never touched.
         array = mapped_npy(Path(path))
-        check_whole_numbers(array, path)
         assert isinstance(array, np.memmap)
         if array.size < bound:
             return None
+        whole_labels(array[:0], path)
         is_fortran = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
-        values = ArrayFile(path, array.shape, array.dtype, int(array.offset), fortran=is_fortran)
+        values = ArrayFile(
+            path,
+            array.shape,
+            array.dtype,
+            int(array.offset),
+            fortran=is_fortran,
+            decoded=lambda window: whole_labels(window, path),
+        )
         return RawMask(values, "npy", "NPY")
     if magic[:4] in TIFF_MAGIC:
         from segiou.masks.formats.tiff import open_tiff

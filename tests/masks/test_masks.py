@@ -56,7 +56,6 @@ REFUSALS = {
     "frames.gif": "has 2 frames",
     "frames.tif": "has 2 pages",
     "float32.tif": "contains 0.5 at row 0, column 0",
-    "float64.npy": "contains float64 values",
     "object.npy": "corrupt or unsafe .npy",
     "two_arrays.npz": "contains 2 arrays .truth uint8",
     "cmyk.tif": "channels .SEPARATED",

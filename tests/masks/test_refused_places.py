@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pickle
 import tarfile
 import zipfile
 
@@ -14,6 +15,7 @@ from PIL import Image
 
 import segiou
 from segiou.masks import LossyMaskError, MaskError, open_mask, open_source, read_mask, read_volume
+from segiou.masks.read import from_bytes
 
 #: Files of JSON, and what the message names.
 JSON = [
@@ -79,8 +81,44 @@ def test_tensors_are_not_called_a_folder(tmp_path):
     path.write_bytes(bytes(9))
     with pytest.raises(ValueError, match="safetensors"):
         open_source(path).find()
-    with pytest.raises(MaskError, match="is not a mask format"):
+    with pytest.raises(MaskError, match="has arrays by name; pass the file in place of a folder"):
         open_mask(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ((), r"no mask files found \(supported: \.avif, "),
+        (
+            ("a.pkl", "b/c.PKL", "read.me"),
+            "no mask files found, but 2 .pkl files and 1 .me file; each is a pickle",
+        ),
+        (("a.mgz", "b"), "but 1 .mgz file and 1 other file; each is a volume of FreeSurfer"),
+        (("a.xyz", ".b.png"), r"but 1 .xyz file \(supported: \.avif, "),
+        (("sub/a.json", "README"), r"pass a pattern: '.*sub/\*\.json'"),
+    ],
+)
+def test_folders_without_masks_say_what_is_in_them(tmp_path, names, message):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in names:
+            (tmp_path / "a" / name).parent.mkdir(exist_ok=True, parents=True)
+            (tmp_path / "a" / name).write_text("{}")
+            archive.writestr(f"x/{name}", "{}")
+    (tmp_path / "a").mkdir(exist_ok=True)
+    with pytest.raises(ValueError, match=message):
+        open_source(tmp_path / "a").find()
+    if "pattern" not in message:
+        with pytest.raises(ValueError, match=message):
+            open_source(tmp_path / "a.zip").find()
+
+
+@pytest.mark.parametrize("name", ["a.pkl", "a.pt", "a.pth"])
+def test_pickles_of_every_tool_are_called_pickles(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:  # as torch.save writes them
+        archive.writestr("a/data.pkl", pickle.dumps({}))
+    for content in ((tmp_path / name).read_bytes(), pickle.dumps({})):
+        with pytest.raises(MaskError, match="is a pickle, and unpickling can run"):
+            from_bytes(content, tmp_path / name)
 
 
 def test_lossless_webp_keeps_colours(tmp_path):

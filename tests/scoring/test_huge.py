@@ -168,9 +168,14 @@ def test_damaged_large_files_are_errors_that_name_them(tmp_path, all_big):
 
 
 def test_large_files_of_the_wrong_kind(tmp_path, all_big):
-    np.save(tmp_path / "f.npy", np.zeros((9, 9)))
-    with pytest.raises(MaskError, match=r"f.npy: contains float64 values"):
+    np.save(tmp_path / "f.npy", np.zeros((9, 9), complex))
+    with pytest.raises(MaskError, match=r"f.npy: contains complex128 values"):
         open_windowed(tmp_path / "f.npy")
+    np.save(tmp_path / "f.npy", np.eye(9) / 2)
+    with open_windowed(tmp_path / "f.npy").values as mask:
+        assert mask[:1, 1:].tolist() == [[0] * 8]
+        with pytest.raises(MaskError, match=r"f.npy: contains float64 values such as 0.5"):
+            mask[:9, :9]
     tifffile.imwrite(tmp_path / "f.tif", np.zeros((9, 9), np.complex64))
     with pytest.raises(MaskError, match=r"f.tif: contains complex64"):
         open_windowed(tmp_path / "f.tif")

@@ -13,6 +13,7 @@ import math
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ from segiou.masks.read import MaskError, RawMask, damage
 Fits = Callable[[tuple[int, ...]], object]
 #: Size limit of arrays whose wanted shape is unknown, which are decompressed whole.
 _MOST_BYTES = 1 << 30
+#: Values converted at once.
+_PIECE = 1 << 15
 #: More than the longest header.
 _HEAD_BYTES = 1 << 17
 _NPY, _NPZ = "is a corrupt or unsafe .npy file", "is a corrupt or unsafe .npz file"
@@ -83,16 +86,52 @@ def mapped_npy(path: Path) -> NDArray[Any]:
     return array
 
 
-def check_whole_numbers(array: NDArray[Any] | NpyHeader, path: str | Path) -> None:
-    """Raise an error unless an array has integers or bool."""
+def whole_labels(array: NDArray[Any], path: str | Path) -> NDArray[Any]:
+    """Integers or bool of an array, also of floats that are whole numbers; MaskError for others."""
     if array.dtype.kind in "biu":
-        return
-    kind = array.dtype.newbyteorder("=")  # without the byte order
-    fix = "save array.astype(int)"
-    if array.dtype.kind == "f":  # integers of scores would be 0
-        decided = "" if len(array.shape) > 2 else " with a threshold, such as --threshold 0.5"
+        return array
+    example = ""
+    if array.dtype.kind == "f":
+        if (integers := as_integers(array)) is not None:
+            return integers
+        example = f" such as {others_than_integers(array)[0]:g}"
+    raise MaskError(path, _no_labels(array.dtype, array.shape, example))
+
+
+def _no_labels(dtype: np.dtype[Any], shape: tuple[int, ...], example: str = "") -> str:
+    """The problem of an array of other values than labels."""
+    kind, fix = dtype.newbyteorder("="), "save array.astype(int)"  # without the byte order
+    if kind.kind == "f":  # integers of scores would be 0
+        decided = "" if len(shape) > 2 else " with a threshold, such as --threshold 0.5"
         fix = f"for scores, pass measures=['scores'] (--scores){decided}; for labels, {fix}"
-    raise MaskError(path, f"contains {kind} values; expected integer labels; {fix}")
+    return f"contains {kind} values{example}; expected integer labels; {fix}"
+
+
+def as_integers(values: NDArray[Any]) -> NDArray[Any] | None:
+    """Floats as the smallest integers that they equal; None if one is not a whole number."""
+    kinds = (np.uint8, np.int32, np.int64)
+    return next((cast for kind in kinds if (cast := _cast(values, kind)) is not None), None)
+
+
+def others_than_integers(values: NDArray[Any]) -> NDArray[Any]:
+    """The floats that are not whole numbers."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values[values.astype(np.int64) != values])
+
+
+def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
+    """The values as integers, None if one does not fit; in pieces that stay in the cache."""
+    order: Any = "F" if values.flags.f_contiguous else "C"
+    flat = values.ravel(order)
+    integers: NDArray[Any] = np.empty(values.size, kind)
+    with np.errstate(invalid="ignore"):
+        for start in range(0, values.size, _PIECE):
+            piece, cast = (x[start : start + _PIECE] for x in (flat, integers))
+            np.copyto(cast, piece, casting="unsafe")
+            # NumPy compares equal types much faster than mixed ones.
+            if (cast.astype(values.dtype) != piece).any():
+                return None
+    return integers.reshape(values.shape, order=order)
 
 
 def _check_end(end: int, size: int, path: str | Path) -> None:
@@ -109,7 +148,7 @@ def npz_array(data: bytes, path: str | Path, fits: Fits, names: Sequence[str]) -
         if len(arrays) != 1 and chosen[:1] not in [[name] for name in names]:
             contents = f"contains {plural(len(arrays), 'array')} ({', '.join([*arrays][:8])})"
             raise MaskError(path, f"{contents}; expected one array, or one named {names[0]!r}")
-        return _member(archive, arrays[chosen[0]], path, fits)
+        return _member(archive, arrays[chosen[0]], path, lambda header: fits(header.shape))
 
 
 def npz_mask(
@@ -122,10 +161,10 @@ def npz_mask(
         name = key if key in arrays or len(arrays) > 1 else next(iter(arrays), "")
         if name not in arrays:
             name = _only_mask(archive, arrays, name, path)
-        values = _member(archive, arrays[name], path, fits, check_whole_numbers)
+        values = _member(archive, arrays[name], path, fits and partial(_check_labels, fits, path))
         if name != "spacing" and "spacing" in arrays and arrays["spacing"].file_size < 1 << 12:
             spacing = npy_array(zip_member(archive, arrays["spacing"]), path)
-    return values, _spacing_of(spacing, values.shape)
+    return whole_labels(values, path), _spacing_of(spacing, values.shape)
 
 
 def _arrays(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -141,15 +180,12 @@ def _member(
     archive: zipfile.ZipFile,
     info: zipfile.ZipInfo,
     path: str | Path,
-    fits: Fits | None,
-    check: Callable[[NpyHeader, str | Path], None] | None = None,
+    check: Callable[[NpyHeader], object] | None,
 ) -> NDArray[Any]:
     """An array, of which only the header is decompressed unless it is wanted."""
     header = _header(archive, info, path)
     if check is not None:
-        check(header, path)
-    if fits is not None:
-        fits(header.shape)
+        check(header)
     elif header.size > _MOST_BYTES:
         problem = "decompresses beyond the size limit; save it as uncompressed .npy"
         raise MaskError(path, problem)
@@ -157,6 +193,16 @@ def _member(
         problem = f"{info.filename} declares {info.file_size} bytes, its array {header.size}"
         raise MaskError(path, f"{_NPZ}: {problem}")
     return npy_array(zip_member(archive, info), path)
+
+
+def _check_labels(fits: Fits, path: str | Path, header: NpyHeader) -> None:
+    """MaskError for an array of another shape; floats of another shape are scores."""
+    try:
+        fits(header.shape)
+    except MaskError as error:
+        if header.dtype.kind != "f":
+            raise
+        raise MaskError(path, _no_labels(header.dtype, header.shape)) from error
 
 
 def _only_mask(

@@ -24,7 +24,7 @@ from segiou.masks.formats.itk_headers import (
     needed_library,
     nrrd_parts,
 )
-from segiou.masks.formats.numpy_files import Fits
+from segiou.masks.formats.numpy_files import Fits, as_integers, others_than_integers
 from segiou.masks.read import MaskError, RawMask, damage
 from segiou.masks.windows import ArrayFile
 
@@ -39,8 +39,6 @@ _MOST_VOXELS = 1 << 33
 _TOLERANCE = 1e-3
 #: pixdim is the spacing if it agrees with the affine, whose elements are rounded, to this share.
 _ROUNDING = 1e-5
-#: Values converted at once.
-_PIECE = 1 << 15
 #: Millimetres per unit by NIfTI's codes: unknown, metre, millimetre, micrometre.
 _MILLIMETRES = {0: 1.0, 1: 1000.0, 2: 1.0, 3: 0.001}
 
@@ -424,31 +422,14 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
         return values
     if values.dtype.kind != "f":
         raise MaskError(path, f"contains {values.dtype.name} values; expected integer labels")
-    for kind in (np.uint8, np.int32, np.int64):
-        if (integers := _cast(values, kind)) is not None:
-            return integers
-    with np.errstate(invalid="ignore"):
-        others = values[values.astype(np.int64) != values]
+    if (integers := as_integers(values)) is not None:
+        return integers
+    others = others_than_integers(values)
     problem = (
         f"contains non-integer values, e.g. {others[0]} ({others.size} of {values.size} voxels); "
         "expected integer labels; pass the label maps, not the images or probabilities"
     )
     raise MaskError(path, problem)
-
-
-def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
-    """The values as integers, None if one does not fit; in pieces that stay in the cache."""
-    order: Any = "F" if values.flags.f_contiguous else "C"
-    flat = values.ravel(order)
-    integers: NDArray[Any] = np.empty(values.size, kind)
-    with np.errstate(invalid="ignore"):
-        for start in range(0, values.size, _PIECE):
-            piece, cast = (x[start : start + _PIECE] for x in (flat, integers))
-            np.copyto(cast, piece, casting="unsafe")
-            # NumPy compares equal types much faster than mixed ones.
-            if (cast.astype(values.dtype) != piece).any():
-                return None
-    return integers.reshape(values.shape, order=order)
 
 
 def geometry_difference(truth: Volume, pred: Volume) -> str | None:

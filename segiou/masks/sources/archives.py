@@ -97,7 +97,7 @@ class ArchiveFolder:
             raise ValueError(msg)
         if folder and not inside:
             raise unknown_part(self.root, "part", folder, _parts(members))
-        check_found(inside, self.root)
+        check_found(inside, self.root, members)
         relative = relative_names([name[len(inner) :] for name in inside])
         return {
             short: f"{self.archive}/{name}"

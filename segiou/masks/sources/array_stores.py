@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou.masks.finding import ZARR_FILES, unknown_part
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.formats.numpy_files import whole_labels
+from segiou.masks.read import RawMask, damage
 from segiou.masks.sources.folders import MOST_MASKS, stamp_of
 from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
 
@@ -108,8 +109,6 @@ class ArrayStore:
             mask = _StoredMask(path, array, int(index[:-1]) if index else None)
             is_big = stamp.size is None and math.prod(mask.shape) >= WHOLE_PIXELS
             values: Any = mask if is_big else mask[:, :]
-        if values.dtype.kind not in "biu":
-            raise MaskError(path, f"contains {values.dtype} values; expected integer labels")
         return RawMask(values, "array", "array"), stamp
 
     @contextmanager
@@ -214,4 +213,4 @@ class _StoredMask(FileMask):
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         window: NDArray[Any] = np.asarray(self._array[(*self._item, *index)])
-        return window.reshape(window.shape[-2:])
+        return whole_labels(window.reshape(window.shape[-2:]), self.path)

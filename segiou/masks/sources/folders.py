@@ -384,7 +384,7 @@ class RemoteFolder:
         infos = {name[len(base) :].lstrip("/"): info for name, info in sorted(listing.items())}
         masks = {relative: f"{self.root}/{relative}" for relative in masks_among(infos)}
         self._infos.update((path, infos[relative]) for relative, path in masks.items())
-        check_found(masks, self.root)
+        check_found(masks, self.root, infos)
         return masks
 
     def _check_reachable(self, files: Any, base: str) -> None:
