@@ -329,7 +329,7 @@ def _of_ending(data: bytes, path: str | Path, ending: str) -> RawMask | None:
 
 
 def _added_or_unsupported(data: bytes, path: str | Path, ending: str) -> RawMask | None:
-    """The mask read by a plug-in; None if none reads the extension, but MaskError if nothing can."""
+    """The mask read by a plug-in; None if there is none, but MaskError if nothing else reads it."""
     from segiou._support.optional import ForeignExitError, find_plugin, no_exit
 
     if (read := find_plugin("formats", ending[1:]) if ending else None) is None:
@@ -348,9 +348,14 @@ def _added_or_unsupported(data: bytes, path: str | Path, ending: str) -> RawMask
 
 
 def to_labels(
-    raw: RawMask, path: str | Path, labels: LabelSet | None, *, allow_lossy: bool = False
+    raw: RawMask,
+    path: str | Path,
+    labels: LabelSet | None,
+    *,
+    allow_lossy: bool = False,
+    pages: bool = False,
 ) -> NDArray[np.integer[Any] | np.bool_]:
-    """Labels of a mask; colours are mapped exactly by the label set."""
+    """Labels of a mask; colours are mapped exactly by the label set. Pages may be a volume's."""
     if raw.lossy and not allow_lossy:
         fix = "save masks as PNG, or pass allow_lossy=True (--allow-lossy)"
         if labels is not None and labels.num_classes == 2:
@@ -371,7 +376,7 @@ def to_labels(
 
         check_palette(raw, path, labels)
     if not raw.is_color:
-        if raw.mode == "tiff" and values.ndim > 2:  # ids of objects may have pages
+        if raw.mode == "tiff" and values.ndim > 2 and not pages:
             problem = f"has {len(values)} pages; expected one. Save each page as a separate file"
             raise MaskError(path, f"{problem}, or the volume as .npy or NIfTI")
         return values

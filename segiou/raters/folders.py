@@ -221,7 +221,7 @@ def _decoded(
     raw: RawMask = from_bytes(data, path)
     if not (axes or raw.volume or raw.spacing) and not raw.is_color:
         check_is_volume(tuple(raw.values.shape), path)
-    return np.asarray(to_labels(raw, path, options.labels, allow_lossy=False)), raw.volume
+    return np.asarray(to_labels(raw, path, options.labels, pages=True)), raw.volume
 
 
 def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:

@@ -177,7 +177,8 @@ class PairScorer:
             raw = raw._replace(values=volume.values, volume=volume)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
-        values = raw.values if sets else to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
+        how = {"allow_lossy": self.allow_lossy, "pages": True}
+        values = raw.values if sets else to_labels(raw, path, labels, **how)
         return OpenMask(
             values,
             stamp,

@@ -133,7 +133,7 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
         if tuple(n for n in shape if n > 1) == wanted:
             fix = "remove the axes of length 1 (numpy.squeeze)"
         elif shape[1:] == wanted:
-            fix += ", such as scores.argmax(0)"
+            fix += ", such as scores.argmax(0), or each mask as a separate file"
         elif shape[:-1] == wanted:
             fix += ", such as scores.argmax(-1)"
     return f"{size(shape)}, but the truth {size(wanted)}; {fix} [truth: {truth}]"

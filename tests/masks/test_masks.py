@@ -320,11 +320,45 @@ def test_a_tiff_of_one_row_or_column_keeps_its_shape(tmp_path, shape):
         np.testing.assert_array_equal(open_mask(tmp_path / "a.tif").values, array)
 
 
-def test_planes_of_a_tiff_are_not_taken_for_colours(tmp_path):
-    planes = np.zeros((3, 4, 3), np.uint8)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize("has_alpha", [False, True])
+@pytest.mark.parametrize("planar", ["contig", "separate"])
+def test_colours_of_a_tiff_in_every_layout(tmp_path, dtype, has_alpha, planar):
+    colors = np.random.default_rng(0).integers(0, 256, (5, 3, 3)).astype(np.uint8)
+    most = np.iinfo(dtype).max
+    pixels = colors.astype(dtype) * (most // 255)
+    if has_alpha:
+        pixels = np.dstack([pixels, np.full((5, 3), most, dtype)])
+    alpha = {"extrasamples": ["unassalpha"]} if has_alpha else {}
+
+    def write(values):
+        planes = np.moveaxis(values, 2, 0) if planar == "separate" else values
+        options = {"photometric": "rgb", "planarconfig": planar, "compression": "zlib", **alpha}
+        tifffile.imwrite(tmp_path / "a.tif", planes, **options)
+
+    write(pixels)
+    raw = open_mask(tmp_path / "a.tif")
+    assert raw.mode == "RGB"
+    assert raw.values.dtype == np.uint8
+    np.testing.assert_array_equal(raw.values, colors)
+    if has_alpha:
+        pixels[2, 1, 3] = 0
+        write(pixels)
+        with pytest.raises(MaskError, match="has 1 transparent pixel; save the mask without"):
+            open_mask(tmp_path / "a.tif")
+        pixels[2, 1, 3] = most
+    if dtype == np.uint16:
+        pixels[0, 0, 0] ^= 1
+        write(pixels)
+        with pytest.raises(MaskError, match="has 16 bits per channel; save colours with 8 bits"):
+            open_mask(tmp_path / "a.tif")
+
+
+def test_large_colours_are_read_if_they_are_plain(tmp_path):
+    planes = np.zeros((3, 40, 30), np.uint8)
     tifffile.imwrite(tmp_path / "a.tif", planes, photometric="rgb", planarconfig="separate")
-    with pytest.raises(MaskError, match=r"a.tif: has 3 channels .RGB."):
-        open_mask(tmp_path / "a.tif")
+    with pytest.raises(MaskError, match="is large and has an alpha channel, planes or 16 bits"):
+        open_windowed(tmp_path / "a.tif", least=10)
 
 
 def test_a_tiff_in_which_0_is_white_gives_what_is_stored(tmp_path):

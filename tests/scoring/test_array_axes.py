@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 
 import segiou
 from segiou.cli.main import main
@@ -46,14 +47,12 @@ def test_labels(case, kind):
 
     def save(values):
         if kind == "tif":
-            pytest.importorskip("tifffile").imwrite(path, values)
+            tifffile.imwrite(path, values, photometric="minisblack")
         elif kind == "npy":
             np.save(path, values)
         else:
             np.savez(path, values)
 
-    if kind == "tif" and pred.ndim == 3:
-        pytest.skip("a TIFF with several pages is not one mask")
     save(pred.T)
     assert counted(folder, array_axes="zyx") == table
     if name == "all differ":

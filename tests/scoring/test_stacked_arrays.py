@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 
 import segiou
 from segiou.cli.main import main
@@ -43,6 +44,11 @@ def as_folder(root, values):
     return root
 
 
+def as_pages(root, values):
+    tifffile.imwrite(root.with_suffix(".tif"), values, photometric="minisblack")
+    return root.with_suffix(".tif")
+
+
 def as_zip(root, values):
     with zipfile.ZipFile(root.with_suffix(".zip"), "w") as archive:
         archive.writestr("a.npy", npy(values))
@@ -59,7 +65,7 @@ def as_member(root, values):
     return as_arrays(root, values) / "masks"
 
 
-FILES = [as_npy, as_npz, as_folder, as_zip, as_arrays, as_member]
+FILES = [as_npy, as_npz, as_folder, as_pages, as_zip, as_arrays, as_member]
 
 
 @pytest.mark.parametrize("save", FILES)

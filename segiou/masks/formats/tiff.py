@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import plural
 from segiou.masks.formats.decompression import inflater, size_within
 from segiou.masks.formats.georeference import raster_of, stored_nodata
 from segiou.masks.formats.numpy_files import Fits
@@ -54,6 +55,7 @@ _WHOLE_BITS = {1, 8, 16, 32, 64}
 _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
+_SIXTEEN_BITS = "has 16 bits per channel; save colours with 8 bits"
 #: SampleFormat of unsigned integers.
 _UNSIGNED = 1
 #: Flag of pages that are overviews, as in a COG.
@@ -92,16 +94,35 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
 
 def _decoded(page: Any, data: bytes, mode: str, path: str | Path) -> NDArray[Any]:
     """The labels or colours of a page."""
+    size, samples = (page.imagelength, page.imagewidth), page.samplesperpixel
     if _can_decode(page):
-        values = page.asarray()
+        planes = page.asarray()
+        # tifffile drops axes of length 1.
+        is_planar = samples > 1 and page.planarconfig == 2
+        shape = (samples, *size) if is_planar else (*size, samples)
+        values = np.moveaxis(planes.reshape(shape), 0, -1) if is_planar else planes.reshape(shape)
     else:
         with _opened_by_gdal(path, page, io.BytesIO(data)) as mask:
-            values = mask[:, :]
-    # tifffile drops axes of length 1.
-    values = values.reshape(page.imagelength, page.imagewidth, *((3,) if mode == "RGB" else ()))
+            values = mask[:, :].reshape(*size, samples)
+    if mode == "RGB":
+        return _colors(values, path)
     if values.dtype.kind == "f":
-        return whole_numbers(values, stored_nodata(page), path)
-    return np.asarray(values)
+        return whole_numbers(values[..., 0], stored_nodata(page), path)
+    return np.asarray(values[..., 0])
+
+
+def _colors(values: NDArray[Any], path: str | Path) -> NDArray[np.uint8]:
+    """Colours of 8 bits; MaskError for colours between them, and for transparent pixels."""
+    most = np.iinfo(values.dtype).max
+    if transparent := int((values[..., 3:] != most).sum()):
+        problem = f"has {plural(transparent, 'transparent pixel')}; save the mask without alpha"
+        raise MaskError(path, f"{problem} channel")
+    values = values[..., :3]
+    if most > 255:
+        if (values % 257).any():
+            raise MaskError(path, _SIXTEEN_BITS)
+        values = values // 257
+    return values.astype(np.uint8)
 
 
 def scores_from_tiff(data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
@@ -197,6 +218,9 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
             return None
         page = _mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
         mode = _mode(page, path)
+        if mode == "RGB" and (page.samplesperpixel, page.planarconfig, page.dtype) != (3, 1, "u1"):
+            problem = "is large and has an alpha channel, planes or 16 bits; save it as plain RGB"
+            raise MaskError(path, f"{problem} of 8 bits")
         values: FileMask
         is_packed = page.compression != 1
         if not _can_decode(page) or (_is_large(page) and is_packed and not _has_rows(page)):
@@ -332,9 +356,9 @@ def _mode(page: Any, path: str | Path) -> str:
     samples, kind = page.samplesperpixel, page.photometric.name
     if page.imagedepth == 1 and samples == 1:
         return "tiff"
-    if page.imagedepth == 1 and samples == 3 and kind == "RGB" and page.planarconfig == 1:
-        if page.dtype.itemsize > 1:
-            raise MaskError(path, "has more than 8 bits per channel; save colours with 8 bits")
+    if page.imagedepth == 1 and samples in (3, 4) and kind == "RGB" and page.dtype.kind == "u":
+        if page.dtype.itemsize > 2:
+            raise MaskError(path, _SIXTEEN_BITS.replace("16", "more than 16"))
         return "RGB"
     raise MaskError(path, f"has {samples} channels ({kind}); expected one")
 
@@ -495,5 +519,5 @@ def _opened_by_gdal(
         dataset.close()
         problem = f"has tiles or strips of {size} bytes; save it in tiles of 256 × 256 or so"
         raise MaskError(path, problem)
-    bands = [1, 2, 3] if page.samplesperpixel == 3 else 1
+    bands = [*range(1, page.samplesperpixel + 1)] if page.samplesperpixel > 1 else 1
     return GdalMask(path, dataset, "is a corrupt TIFF", _GDAL, bands, dtype)

@@ -1,4 +1,4 @@
-"""Arrays (N, H, W) in ``.npy`` and ``.npz`` files as N images."""
+"""Arrays (N, H, W) in files, and pages of TIFF files, as N images."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from segiou.masks.read import MaskError, RawMask, from_bytes
 from segiou.masks.sources.adjusted import is_one_file
 from segiou.masks.sources.folders import MOST_MASKS, Source
 
-_ARRAY = re.compile(r"\.np[yz]$", re.IGNORECASE)
-_ITEM = re.compile(r"(.*\.np[yz])/(\d+)", re.IGNORECASE | re.DOTALL)
+_ENDING = r"\.(?:np[yz]|tiff?)"
+_ARRAY = re.compile(rf"{_ENDING}$", re.IGNORECASE)
+_ITEM = re.compile(rf"(.*{_ENDING})/(\d+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,11 @@ def _read_side(
         raw = open_mask(path) if content is None else from_bytes(content, path)
         read_objects = None if objects is None else objects.read(raw, path, labels)
         ids = read_objects and read_objects.whole()
-        values: Any = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
+        values: Any = (
+            to_labels(raw, path, labels, allow_lossy=True, pages=True)
+            if ids is None
+            else ids.classes
+        )
         values = with_background(values, raw.background, outside, path)
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
