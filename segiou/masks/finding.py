@@ -177,6 +177,10 @@ def _contents(others: Iterable[str], where: str | os.PathLike[str]) -> str:
     ]
     found = f", but {listed(most, 3)}"
     ending = next((end for end, _ in counted.most_common() if end in (".json", *UNSUPPORTED)), None)
+    if any(name.rpartition("/")[2] in ZARR_FILES for _, name in named):
+        return f"{found}; it has a zarr store, which must be extracted"
+    if ending == ".json" and not Path(where).is_dir():
+        return f"{found}; extract annotation files to read them"
     if ending == ".json":
         folders = Counter(name.rpartition("/")[0] for end, name in named if end == ".json")
         pattern = Path(where) / folders.most_common(1)[0][0] / "*.json"

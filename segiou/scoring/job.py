@@ -29,7 +29,7 @@ from segiou.masks.sources.adjusted import (
     is_one_file,
     place_of,
 )
-from segiou.masks.sources.array_stores import ArrayStore
+from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
 from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, undeclared_files
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, open_source
 from segiou.masks.sources.pairing import Pairing
@@ -410,7 +410,7 @@ def _has_arrays(pairing: Pairing) -> bool:
 def _check_no_stores(sources: Iterable[Source]) -> None:
     """Raise a DataError for volumes in a store, whose arrays of three axes are images."""
     for source in sources:
-        if isinstance(source, ArrayStore):
+        if isinstance(source, (ArrayStore, StoreFolder)):
             text = (
                 "is a store, in which an array (N, H, W) is N images; omit array_axes "
                 "(--array-axes), or save volumes as NIfTI or .npy"

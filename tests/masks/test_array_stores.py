@@ -66,6 +66,41 @@ def test_one_array_of_a_store(tmp_path):
     assert run.report().mean_iou == segiou.score(TRUTH[:1], PRED[:1], labels=3).report().mean_iou
 
 
+@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("as_pattern", [False, True])
+def test_one_store_per_case(tmp_path, ending, as_pattern):
+    for side, masks in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / side / "x").mkdir(parents=True)
+        for name, one in zip(("a", "b", "x/c"), masks, strict=False):
+            WRITERS[ending](tmp_path / side / f"{name}{ending}", {"labels": one})
+    places = [tmp_path / side for side in ("truth", "pred")]
+    if as_pattern:
+        places = [str(place / f"*{ending}") for place in places]
+    run = segiou.score_folder(*places, labels=3, run=tmp_path / "r.sqlite", workers=2)
+    ids = ["a", "b"] if as_pattern else ["a", "b", "x/c"]
+    assert [*run.ids] == ids
+    n = len(ids)
+    assert run.total() == segiou.score(TRUTH[:n], PRED[:n], labels=3).total()
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_stores_of_several_arrays_in_a_folder(tmp_path, ending):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        WRITERS[ending](tmp_path / side / f"a{ending}", {"labels": TRUTH})
+        WRITERS[ending](tmp_path / side / f"b{ending}", {"x": TRUTH[0], "y": TRUTH[1]})
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    assert [*run.ids] == ["a/0", "a/1", "a/2", "a/3", "b/x", "b/y"]
+    with pytest.raises(DataError, match="is a store, in which an array"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3, array_axes="zyx")
+
+
+def test_masks_beside_a_store_are_scored(tmp_path):
+    write_zarr(tmp_path / "a.zarr", {"labels": TRUTH})
+    np.save(tmp_path / "b.npy", TRUTH[0])
+    assert [*open_source(tmp_path).find()] == ["b.npy"]
+
+
 def test_large_arrays_are_read_in_windows(tmp_path, monkeypatch):
     monkeypatch.setattr(array_stores, "WHOLE_PIXELS", 10)
     for side, masks in (("truth", TRUTH), ("pred", PRED)):

@@ -50,6 +50,31 @@ def test_a_pattern_of_files(tmp_path):
         assert ious(run) == [1 / 2, 2 / 3]
 
 
+@pytest.mark.parametrize("pattern", ["*.npz", "*/case_*.npz", "?/case_1.npz"])
+@pytest.mark.parametrize("arrays", [("labels",), ("labels", "spacing")])
+def test_a_pattern_of_npz_files(tmp_path, pattern, arrays):
+    """In each file one mask, as in a folder of them."""
+    inner = "" if pattern == "*.npz" else "x"
+    for side, values in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / side / inner).mkdir(parents=True)
+        content = dict(zip(arrays, (np.array(values), np.ones(2)), strict=False))
+        for name in ("case_1", "case_2"):
+            np.savez(tmp_path / side / inner / f"{name}.npz", **content)
+    places = [str(tmp_path / side / pattern) for side in ("truth", "pred")]
+    run = segiou.score_folder(*places, labels=2)
+    assert len(run) == (1 if "1" in pattern else 2)
+    assert ious(run) == [1 / 2, 2 / 3]
+
+
+def test_a_pattern_of_npz_shards(tmp_path):
+    for part in (0, 1):
+        np.savez(
+            tmp_path / f"masks-{part}.npz", **{f"{part}{k}": np.eye(2, dtype=int) for k in "ab"}
+        )
+    for pattern in ("masks-*.npz", "masks-{0..1}.npz"):
+        assert [*open_source(tmp_path / pattern).find()] == ["0a.npy", "0b.npy", "1a.npy", "1b.npy"]
+
+
 def test_photos_beside_masks_are_not_scored(tmp_path):
     write_masks(tmp_path / "truth", {"a_mask": TRUTH, "b_mask": TRUTH})
     write_masks(tmp_path / "pred", {"a": PRED, "b": PRED})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.masks.finding import ZARR_FILES, unknown_part
+from segiou.masks.finding import ZARR_FILES, check_found, is_mask, split_ending, unknown_part
 from segiou.masks.formats.numpy_files import whole_labels
-from segiou.masks.read import RawMask, damage
-from segiou.masks.sources.folders import MOST_MASKS, stamp_of
+from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.sources.folders import MOST_MASKS, matches, stamp_of
 from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
 
 #: Name of the mask of a store that is a single array.
@@ -135,6 +136,73 @@ class ArrayStore:
             module.safe_open(self.store, framework="numpy") as file,
         ):
             yield {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+
+
+def with_stores(folder: Path, files: Sequence[str]) -> bool:
+    """Whether a folder has stores in place of mask files, by some of the files below it."""
+    if any(is_mask(Path(file).name) for file in files):
+        return False
+    inside = (part for file in files for part in (Path(file), *Path(file).parents))
+    return any(part != folder and part.is_relative_to(folder) and is_store(part) for part in inside)
+
+
+@dataclass(frozen=True)
+class StoreFolder:
+    """Stores below a folder, or that match a pattern, such as one per case.
+
+    The mask of a store with one array has the name of the store; those of other stores follow it.
+
+    Attributes
+    ----------
+    root : str
+        The folder or pattern.
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Masks by the relative path of their store, without extension."""
+        masks: dict[str, str] = {}
+        for name, place in self._stores().items():
+            found = ArrayStore(place, place).find()
+            arrays = {key: path[len(place) + 1 :].partition("[")[0] for key, path in found.items()}
+            is_single = len({*arrays.values()}) == 1
+            for key, path in found.items():
+                part = key[len(arrays[key]) + 1 :] if is_single else key
+                masks[f"{split_ending(name)[0]}/{part}".rstrip("/")] = path
+            if len(masks) > MOST_MASKS:
+                msg = f"{self.root}: contains more than {MOST_MASKS} masks; split it"
+                raise ValueError(msg)
+        check_found(masks, self.root)
+        return masks
+
+    def _stores(self) -> dict[str, str]:
+        """Stores by relative path."""
+        if not Path(self.root).is_dir():
+            places = {"/".join(kept): place for place, kept in matches(self.root).items()}
+            return {name: place for name, place in places.items() if is_store(Path(place))}
+        stores = {}
+        for base, folders, files in os.walk(self.root):
+            here = [name for name in folders if is_store(Path(base, name))]
+            folders[:] = sorted({*folders} - {*here})
+            here += [name for name in files if name.lower().endswith(".safetensors")]
+            for path in (Path(base, name) for name in sorted(here) if not name.startswith(".")):
+                stores[path.relative_to(self.root).as_posix()] = str(path)
+        return stores
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the store of a mask."""
+        return self._store(path).stamp(path)
+
+    def read(self, path: str) -> tuple[RawMask, Stamp]:
+        """A mask, whole unless it is large."""
+        return self._store(path).read(path)
+
+    def _store(self, path: str) -> ArrayStore:
+        store = next((part for part in Path(path).parents if is_store(part)), None)
+        if store is None:
+            raise MaskError(path, "its store does not exist any more")
+        return ArrayStore(str(store), str(store))
 
 
 def _is_below(name: str, part: str) -> bool:

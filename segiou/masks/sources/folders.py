@@ -95,7 +95,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
-    from segiou.masks.sources.array_stores import ArrayStore, is_store
+    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder, is_store, with_stores
 
     # Paths of masks in a store do not exist.
     for part in (path,) if path.exists() else path.parents:
@@ -104,8 +104,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     for part in (path, *path.parents):
         if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
             return _file_of_masks(path, part)
-    if any(sign in str(path) for sign in "*?[") and not path.exists():
-        return PatternFolder(str(path))
+    if is_pattern(str(path)) and not path.exists():
+        return _of_pattern(str(path))
     # Other folders, which are most, are decided without the code that draws polygons.
     files = first_files(path) if path.is_dir() else []
     if files and all(name.lower().endswith(".txt") for name in files):
@@ -113,7 +113,15 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
 
         if is_yolo(path):
             return YoloFolder(str(path))
-    return LocalFolder(str(path))
+    return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(path))
+
+
+def _of_pattern(pattern: str) -> Source:
+    """The folders, mask files or stores that match a pattern."""
+    from segiou.masks.sources.array_stores import StoreFolder, is_store
+
+    is_of_stores = any(is_store(Path(place)) for place in matches(pattern))
+    return StoreFolder(pattern) if is_of_stores else PatternFolder(pattern)
 
 
 def first_files(folder: Path, most: int = 20) -> list[str]:
@@ -141,14 +149,16 @@ def _files_below(folder: str | Path) -> Iterator[str]:
 def _file_of_masks(path: Path, file: Path) -> Source:
     """The source for a multi-mask file, a part of one, or a pattern of such files."""
     kind = file.suffix.lower()
-    is_pattern = any(sign in file.name for sign in "*?[{") and not file.exists()
-    if kind == ".json" and not is_pattern:
+    is_open = (is_pattern(str(file)) or "{" in file.name) and not file.exists()
+    if kind == ".json" and not is_open:
         from segiou.masks.sources.segment_files import SegmentFile
 
         return SegmentFile(str(path), str(file))
     from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, Shards, member_names
 
-    if is_pattern:
+    if is_open and kind == ".npz" and not _has_shards(str(file)):
+        return PatternFolder(str(path))
+    if is_open:
         return Shards(str(path))
     if kind == ".parquet":
         return ParquetFile(str(path), str(file))
@@ -160,6 +170,16 @@ def _file_of_masks(path: Path, file: Path) -> Source:
 
         return AdjustedSource(LocalFolder(str(file)), path.name)
     return ArchiveFolder(str(path), str(file))
+
+
+def _has_shards(pattern: str) -> bool:
+    """Whether ``.npz`` files are shards: several masks each, of different names."""
+    from segiou.masks.sources.archives import member_names
+
+    places = [*matches(pattern)][:2]
+    arrays = [{*member_names(Path(place))} - {"spacing.npy"} for place in places]
+    is_apart = len(arrays) < 2 or not arrays[0] & arrays[1]
+    return "{" in pattern or (is_apart and all(len(names) > 1 for names in arrays))
 
 
 def stamp_of(path: str | Path) -> Stamp:
@@ -247,16 +267,10 @@ class PatternFolder(LocalFolder):
         ValueError
             If nothing matches, or a matching folder contains no masks.
         """
-        parts = Path(self.root).parts
-        is_open = [any(sign in part for sign in "*?[") for part in parts]
         files: dict[str, str] = {}
-        places = sorted(glob(self.root, recursive=True))  # noqa: PTH207 - absolute patterns
+        places = matches(self.root)
         masks = {*masks_among(Path(place).name for place in places)}
-        for place in places:
-            names = Path(place).parts
-            # Fixed names below the first open one are omitted, because they are equal everywhere.
-            same = len(names) == len(parts) and "**" not in parts
-            kept = [p for p, o in zip(names, is_open, strict=False) if o] if same else names
+        for place, kept in places.items():
             if Path(place).is_dir():
                 inner = find_masks(place)
             elif Path(place).name in masks:
@@ -267,6 +281,25 @@ class PatternFolder(LocalFolder):
             files |= {f"{name}/{path}".rstrip("/"): full for path, full in inner.items()}
         check_found(files, self.root)
         return files
+
+
+def matches(pattern: str) -> dict[str, list[str]]:
+    """The paths that match a pattern, and the parts of each that the pattern leaves open."""
+    parts = Path(pattern).parts
+    is_open = [is_pattern(part) for part in parts]
+    found: dict[str, list[str]] = {}
+    for place in sorted(glob(pattern, recursive=True)):  # noqa: PTH207 - absolute patterns
+        names = Path(place).parts
+        # Fixed names below the first open one are omitted, because they are equal everywhere.
+        same = len(names) == len(parts) and "**" not in parts
+        kept = (p for p, o in zip(names, is_open, strict=False) if o) if same else names
+        found[place] = [*kept]
+    return found
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name has signs of a pattern."""
+    return any(sign in name for sign in "*?[")
 
 
 def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
