@@ -45,7 +45,7 @@ def _run(parsed: Namespace) -> int:
 
     name = parsed.name_of_command
     if name != "demo":
-        from segiou.cli.inputs import check_paths
+        from segiou.cli.paths import check_paths
 
         check_paths(parsed)
     module, function = _ELSEWHERE.get(name, ("segiou.cli.commands", name))
@@ -60,7 +60,7 @@ def _run(parsed: Namespace) -> int:
     with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
         code: int = command(parsed)
     if name in _WRITING:
-        from segiou.cli.inputs import note_written
+        from segiou.cli.paths import note_written
 
         note_written(parsed)
     return code
