@@ -15,12 +15,8 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.lesions.scores import (
-    BRATS_FARTHEST,
-    LESION_PROTOCOLS,
-    LesionProtocol,
-    lesion_scores,
-)
+from segiou.measures.lesions.protocols import BRATS_FARTHEST, LESION_PROTOCOLS, LesionProtocol
+from segiou.measures.lesions.scores import lesion_scores
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
