@@ -27,8 +27,10 @@ from segiou.analysis.gap.baselines import (
 from segiou.analysis.gap.imbalance import (
     ClassBalance as ClassBalance,
     Imbalance as Imbalance,
-    ImbalanceDifference as ImbalanceDifference,
     explain as explain,
+)
+from segiou.analysis.gap.imbalance_difference import (
+    ImbalanceDifference as ImbalanceDifference,
     explain_difference as explain_difference,
 )
 from segiou.analysis.gap.steps import NextStep as NextStep, next_steps as next_steps

@@ -165,8 +165,7 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
 
 def explain(parsed: argparse.Namespace) -> int:
     """Explain the gap between pixel accuracy and mean IoU, or that of two models."""
-    from segiou.analysis.gap.document import imbalance_parts
-    from segiou.analysis.gap.imbalance import explain
+    from segiou.analysis.gap.imbalance import explain, imbalance_parts
     from segiou.cli.output import write_findings
 
     inputs.check_findings(parsed)
@@ -182,8 +181,10 @@ def explain(parsed: argparse.Namespace) -> int:
 
 def _explain_two(parsed: argparse.Namespace) -> int:
     """Explain why two models differ in pixel accuracy and mean IoU."""
-    from segiou.analysis.gap.document import imbalance_difference_parts
-    from segiou.analysis.gap.imbalance import explain_difference
+    from segiou.analysis.gap.imbalance_difference import (
+        explain_difference,
+        imbalance_difference_parts,
+    )
     from segiou.cli.output import write_findings
     from segiou.inference.paired_runs import names_of, same_images
 

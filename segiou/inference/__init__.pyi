@@ -5,7 +5,8 @@ from segiou.inference.intervals import (
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
 )
-from segiou.inference.leave_one_out import Limits as Limits, jackknife as jackknife
+from segiou.inference.leave_one_out import jackknife as jackknife
+from segiou.inference.limits import Limits as Limits
 from segiou.inference.order_statistics import (
     median_limits as median_limits,
     worst_mean_limits as worst_mean_limits,

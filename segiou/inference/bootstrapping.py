@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.leave_one_out import Limits, with_width
+from segiou.inference.limits import Limits, with_width
 from segiou.inference.statistics import Statistic
 from segiou.inference.units import weighted
 from segiou.metrics.ratio import Floats

@@ -17,7 +17,8 @@ from segiou.counting.counts import Counts
 from segiou.document.parts import Column, Line, Part, Table, Tabular
 from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
-from segiou.inference.leave_one_out import Limits, jackknife, with_width
+from segiou.inference.leave_one_out import jackknife
+from segiou.inference.limits import Limits, with_width
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic

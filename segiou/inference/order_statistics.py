@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from segiou._support.arguments import check_number
-from segiou.inference.leave_one_out import SCALES
+from segiou.inference.limits import SCALES
 from segiou.inference.student import student
 from segiou.metrics.ratio import Floats
 

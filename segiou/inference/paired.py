@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import number_of
-from segiou.inference.leave_one_out import Limits, bounds_of, only_class, steps_of, with_width
+from segiou.inference.leave_one_out import only_class, steps_of
+from segiou.inference.limits import Limits, bounds_of, with_width
 from segiou.inference.significance import Permuted, permutation_test, share_reached
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below

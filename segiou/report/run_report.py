@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind
-from segiou.analysis.gap.gains import ImageGains
-from segiou.analysis.gap.steps import NextStep, next_steps, steps_with_images
+from segiou.analysis.gap.gains import ImageGains, steps_with_images
+from segiou.analysis.gap.steps import NextStep, next_steps
 from segiou.analysis.gap.threshold_gains import ThresholdGain, threshold_gains
 from segiou.inference.dependence import design_of
 from segiou.inference.intervals import Intervals

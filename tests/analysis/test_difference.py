@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix, compare
-from segiou.analysis.gap.imbalance import explain_difference
+from segiou.analysis.gap.imbalance_difference import explain_difference
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.runs import ImageCount, run_from_counts
 

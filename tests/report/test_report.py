@@ -13,7 +13,7 @@ import pytest
 import segiou
 from segiou import ConfusionMatrix
 from segiou._support.text import csv_name
-from segiou.analysis.gap.document import imbalance_parts
+from segiou.analysis.gap.imbalance import imbalance_parts
 from segiou.document.terminal import text_of
 
 NASTY = '<script>alert(1)</script>|\n"x'

@@ -31,31 +31,18 @@ from segiou.analysis.comparison.result import (
     InfluentialImage,
     PairComparison,
 )
-from segiou.analysis.gap.imbalance import ImbalanceDifference, explain_difference
+from segiou.analysis.gap.imbalance_difference import ImbalanceDifference, explain_difference
 from segiou.counting.counts import Counts
 from segiou.inference.bootstrapping import bootstrap_limits, resampled
 from segiou.inference.dependence import BlockLength, Design, design_of
 from segiou.inference.intervals import PairedMethod, limits_by, of_design
-from segiou.inference.leave_one_out import Limits
+from segiou.inference.limits import Limits
 from segiou.inference.paired import Paired
-from segiou.inference.paired_runs import (
-    Common,
-    SameImages,
-    check_runs,
-    names_of,
-    same_images,
-)
+from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.significance import holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
-from segiou.inference.units import (
-    ROUNDING,
-    Groups,
-    HasRunCounts,
-    Metric,
-    Units,
-    difference,
-)
+from segiou.inference.units import ROUNDING, Groups, HasRunCounts, Metric, Units, difference
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 

@@ -16,7 +16,7 @@ from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.document.parts import Part, Shown
 from segiou.inference.intervals import OverUnits
-from segiou.inference.leave_one_out import Limits
+from segiou.inference.limits import Limits
 from segiou.inference.significance import holm_adjust, least_p
 from segiou.inference.statistics import Statistic
 from segiou.inference.units import ROUNDING

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.leave_one_out import Limits, bounds_of, steps_of, with_width
+from segiou.inference.leave_one_out import steps_of
+from segiou.inference.limits import Limits, bounds_of, with_width
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
 from segiou.metrics.ratio import Floats

@@ -12,7 +12,7 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.ranking import ModelRank, Ranking
-from segiou.analysis.gap.imbalance import ImbalanceDifference
+from segiou.analysis.gap.imbalance_difference import ImbalanceDifference
 from segiou.document.notebook import notebook_of
 from segiou.document.parts import Part, Tabular
 from segiou.inference.intervals import OverUnits

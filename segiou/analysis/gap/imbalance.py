@@ -1,16 +1,15 @@
-"""Gap between pixel accuracy and mean IoU, of one model and of two on the same truth."""
+"""Gap between pixel accuracy and mean IoU."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.text import Json
+from segiou._support.text import Json, cell, points, signed_points, tone_of
 from segiou.analysis.gap.baselines import (
     Baseline,
     WeightedMean,
@@ -20,11 +19,11 @@ from segiou.analysis.gap.baselines import (
     random_iou,
     weighted_mean,
 )
-from segiou.counting.counts import ConfusionCounts, Counts, check_counts
-from segiou.document.parts import Part, Shown
-from segiou.inference.paired_runs import classes_in_common
+from segiou.analysis.gap.steps import NextStep, top_steps
+from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.document.parts import GAP, Cell, Column, Facts, Line, Part, Shown, Table
 from segiou.inference.scored_runs import hint_for, under
-from segiou.inference.units import HasCounts, difference
+from segiou.inference.units import HasCounts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -144,7 +143,6 @@ class Imbalance(Shown):
         return "\n".join(self.sentences())
 
     def _parts(self) -> Iterable[Part]:
-        from segiou.analysis.gap.document import imbalance_parts
 
         return imbalance_parts(self)
 
@@ -209,7 +207,7 @@ def explain(
         raise refuse_kind("class_names", None, "passed with counts, one per class")
     names = tuple(read_several("class_names", class_names, "a sequence of names, one per class"))
     protocol = load_protocol("segiou" if protocol is None else protocol)
-    images = _per_image(counts, names, protocol)
+    images = counts_of_images(counts, names, protocol)
     total = images.summed()
     ious, recalls = (weighted_mean(images, metric, protocol, include) for metric in (iou, recall))
     accuracy = float(pixel_accuracy(total))
@@ -236,7 +234,7 @@ def explain(
     )
 
 
-def _per_image(counts: Counts, names: tuple[str, ...], protocol: Protocol) -> Counts:
+def counts_of_images(counts: Counts, names: tuple[str, ...], protocol: Protocol) -> Counts:
     """Counts of images (N, C); those of a data set are one image, if the protocol pools images."""
     shape = counts.tp.shape
     if shape[-1:] != (len(names),) or len(shape) > 2:
@@ -378,230 +376,39 @@ def _lost_sentences(imbalance: Imbalance) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ImbalanceDifference(Shown):
-    """Pixel accuracy and mean IoU of two models, with each class's part of the differences.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The two models.
-    models : tuple of Imbalance
-        The decomposition of each.
-    accuracy_difference, mean_iou_difference : float
-        Second minus first.
-    accuracy_parts, mean_iou_parts : mapping of str to float
-        Each class's part of the two differences.
-    omitted : tuple of str
-        Classes of the truth that the model with the higher pixel accuracy never
-        predicts although the other model does. Empty if accuracies are equal.
-    omitted_fp, omitted_tp : float
-        False and true positives of the other model on these classes, as shares
-        of all pixels.
-    wins_by_omission : bool
-        Whether the higher pixel accuracy may be due to never predicting the
-        omitted classes: mean IoU is lower, and the difference in accuracy is at
-        most ``omitted_fp - omitted_tp``, the largest possible cost of predicting
-        them.
-    uncommon_classes : tuple of str
-        Classes that only one of the models scores, which both means leave out, as in
-        :func:`segiou.compare`.
-    """
-
-    names: tuple[str, str]
-    models: tuple[Imbalance, Imbalance]
-    accuracy_difference: float
-    mean_iou_difference: float
-    accuracy_parts: dict[str, float]
-    mean_iou_parts: dict[str, float]
-    omitted: tuple[str, ...]
-    omitted_fp: float
-    omitted_tp: float
-    wins_by_omission: bool
-    uncommon_classes: tuple[str, ...] = ()
-    _pixel: str = field(default="pixel", repr=False, compare=False)
-
-    @property
-    def disagree(self) -> bool:
-        """Whether pixel accuracy and mean IoU rank the models differently."""
-        return self.accuracy_difference * self.mean_iou_difference < 0
-
-    def _parts(self) -> Iterable[Part]:
-        from segiou.analysis.gap.document import imbalance_difference_parts
-
-        return imbalance_difference_parts(self)
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None if undefined."""
-        data: dict[str, Any] = text.plain(self)
-        data["models"] = [model.to_dict() for model in self.models]
-        data["disagree"] = self.disagree
-        false_alarms = {"silent_false_alarms": "omitted_fp"}
-        wins = {"silent": "omitted", "wins_by_silence": "wins_by_omission"}
-        return text.old_keys(data, silent_hits="omitted_tp", **false_alarms, **wins)
-
-    def sentences(self) -> list[str]:
-        """Return the findings as sentences, rounded to 0.01 points."""
-        omission: list[str] = []
-        if self.wins_by_omission:
-            omission = _omission_sentences(self)
-        elif self.omitted:
-            omission = [_omitted_sentence(self)]
-        return [_order_sentence(self), *omission, *_coverage_sentence(self)]
-
-    @property
-    def _ranked(self) -> tuple[int, int]:
-        """Index of the model with the higher pixel accuracy, and of the other."""
-        return (1, 0) if self.accuracy_difference > 0 else (0, 1)
-
-
-def explain_difference(
-    counts_a: Counts,
-    counts_b: Counts,
-    class_names: Sequence[str],
-    *,
-    names: tuple[str, str] = ("A", "B"),
-    include: Any = None,
-    protocol: Protocol | str = "segiou",
-) -> ImbalanceDifference:
-    """Explain the differences of two models in pixel accuracy and in mean IoU.
-
-    A class's part of the difference in accuracy is the difference of its TP / n;
-    its part of the difference in mean IoU is that of its IoU / K, or of its
-    weighted IoU under the protocol.
-
-    Parameters
-    ----------
-    counts_a, counts_b : Counts of shape (C,) or (N, C)
-        Counts of the two models on the same truth.
-    class_names : sequence of str
-        Names of the classes.
-    names : pair of str
-        Names of the models.
-    include, protocol
-        As for :func:`explain`.
-
-    Raises
-    ------
-    ValueError
-        If the two models were scored against different ground truth.
-
-    Examples
-    --------
-    >>> plain_model = Counts(tp=[950, 0], fp=[50, 0], fn=[0, 50], tn=[0, 950])
-    >>> keen_model = Counts(tp=[880, 40], fp=[10, 70], fn=[70, 10], tn=[40, 880])
-    >>> found = explain_difference(
-    ...     plain_model, keen_model, ["road", "person"], names=("plain", "keen")
-    ... )
-    >>> found.wins_by_omission, found.omitted
-    (True, ('person',))
-    """
-    check_counts(counts_a, "counts_a")
-    check_counts(counts_b, "counts_b")
-    both = read_several("names", names, "two names, one per model")
-    if len(both) != 2:
-        msg = f"names must be two names, one per model, got {both}"
-        raise ValueError(msg)
-    names = both[0], both[1]
-    protocol = load_protocol(protocol)
-    include = included(include, len(class_names))
-    images = [_per_image(one, tuple(class_names), protocol) for one in (counts_a, counts_b)]
-    keep = classes_in_common(images, class_names, include, protocol)
-    first, second = (
-        explain(one, class_names, include=include & keep, protocol=protocol) for one in images
+def imbalance_parts(imbalance: Imbalance, steps: Sequence[NextStep] = ()) -> Iterator[Part]:
+    """Next steps, findings, the split of the gap and the classes."""
+    yield from (Line(str(s), lead=f"{n}. ") for n, s in enumerate(top_steps(steps), 1))
+    yield from [GAP] if steps else []
+    yield from map(Line, imbalance.sentences())
+    yield from (GAP, Facts([*_split(imbalance)]), GAP)
+    rows = sorted(imbalance.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
+    columns = (
+        Column("class", [row.name for row in rows], 9, is_text=True),
+        Column("share", [cell(row.share) for row in rows], 7),
+        Column("recall", [cell(row.recall) for row in rows], 4),
+        Column("IoU", [Cell(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
+        Column("accuracy loss", [_points(row.accuracy_cost) for row in rows], 2),
+        Column("mean IoU loss", [_points(row.mean_iou_cost) for row in rows], 3),
+        Column("gap points", [_points(row.gap_part) for row in rows], 5),
     )
-    a, b = counts_a.summed(), counts_b.summed()
-    _check_truth(a, b, class_names, names)
-    accuracy_difference = float(difference(first.pixel_accuracy, second.pixel_accuracy))
-    mean_iou_difference = float(difference(first.mean_iou, second.mean_iou))
-    omitted, omitted_fp, omitted_tp, is_decisive = _omission(a, b, accuracy_difference)
-    pixels = max(1, int(a.truth.sum()))
-    pairs = [*zip(first.classes, second.classes, strict=True)]
-    return ImbalanceDifference(
-        names=names,
-        models=(first, second),
-        accuracy_difference=accuracy_difference,
-        mean_iou_difference=mean_iou_difference,
-        accuracy_parts={x.name: y.accuracy_cost - x.accuracy_cost for x, y in pairs},
-        mean_iou_parts={x.name: y.mean_iou_cost - x.mean_iou_cost for x, y in pairs},
-        omitted=tuple(class_names[c] for c in omitted),
-        omitted_fp=omitted_fp / pixels,
-        omitted_tp=omitted_tp / pixels,
-        wins_by_omission=is_decisive and mean_iou_difference * accuracy_difference < 0,
-        uncommon_classes=tuple(class_names[c] for c in np.flatnonzero(~keep).tolist()),
-    )
+    note = "loss: points that each score would drop if the model stopped finding the class"
+    yield Table(columns, [note])
 
 
-def _omission(a: Counts, b: Counts, gain: float) -> tuple[list[int], int, int, bool]:
-    """Classes that only the less accurate model predicts, its FP and TP, and if they may decide."""
-    higher, lower = (b, a) if gain > 0 else (a, b)
-    omitted = (higher.truth > 0) & (higher.pred == 0) & (lower.pred > 0) & (gain != 0)
-    fp, tp = int(lower.fp[omitted].sum()), int(lower.tp[omitted].sum())
-    # In pixels, because both sides are equal for two classes, except for rounding.
-    is_decisive = int((higher.tp - lower.tp).sum()) <= fp - tp
-    return np.flatnonzero(omitted).tolist(), fp, tp, is_decisive
+def _split(imbalance: Imbalance) -> Iterator[tuple[str, str, str]]:
+    yield "pixel accuracy", cell(imbalance.pixel_accuracy), ""
+    for name, score, lost, why in (
+        ("mean accuracy", imbalance.mean_accuracy, imbalance.gap_imbalance, "imbalance"),
+        ("mean IoU", imbalance.mean_iou, imbalance.gap_false_positives, "false positives"),
+    ):
+        yield name, cell(score), f"{signed_points(-lost)} points: {why}"
+    for name, base in (
+        ("majority baseline", imbalance.majority),
+        ("random baseline", imbalance.random),
+    ):
+        yield name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}"
 
 
-def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]) -> None:
-    """ValueError if the truth of the two models differs."""
-    differing = np.flatnonzero(a.truth != b.truth)
-    if len(differing):
-        c = int(differing[0])
-        msg = (
-            f"the two models were scored against different ground truth: class {class_names[c]} "
-            f"has {a.truth[c]} pixels with {names[0]} and {b.truth[c]} with {names[1]}; "
-            "score both on the same images"
-        )
-        raise ValueError(msg)
-
-
-def _coverage_sentence(difference: ImbalanceDifference) -> Iterator[str]:
-    if difference.uncommon_classes:
-        some = text.classes(difference.uncommon_classes)
-        yield f"The means cover the classes that both models score, without {some}."
-
-
-def _order_sentence(difference: ImbalanceDifference) -> str:
-    name, other = (difference.names[i] for i in difference._ranked)
-    a, b = (difference.models[i] for i in difference._ranked)
-    accuracies = f"({text.percent(a.pixel_accuracy)} vs {text.percent(b.pixel_accuracy)})"
-    ious, pixel = f"({text.percent(a.mean_iou)} vs {text.percent(b.mean_iou)})", difference._pixel
-    if difference.disagree:
-        return f"{name} has higher {pixel} accuracy {accuracies} but lower mean IoU {ious}."
-    if difference.accuracy_difference == 0 or difference.mean_iou_difference == 0:
-        return f"{name} vs {other}: {pixel} accuracy {accuracies}, mean IoU {ious}."
-    return f"{name} has higher {pixel} accuracy {accuracies} and higher mean IoU {ious}."
-
-
-def _omitted(difference: ImbalanceDifference) -> tuple[list[ClassBalance], str]:
-    """The omitted classes of the model with the higher accuracy, and their number in words."""
-    occurring = [c for c in difference.models[difference._ranked[0]].classes if c.share > 0]
-    omitted = [c for c in occurring if c.name in difference.omitted]
-    # Rare: each has less than an even share.
-    rare = "rare " if max(c.share for c in omitted) < 1 / len(occurring) else ""
-    return omitted, text.plural(len(omitted), f"{rare}class", f"{rare}classes")
-
-
-def _omitted_sentence(difference: ImbalanceDifference) -> str:
-    omitted, number = _omitted(difference)
-    name = difference.names[difference._ranked[0]]
-    return (
-        f"{name} never predicts {number} ({text.classes(difference.omitted)}); "
-        f"this costs it {text.points(sum(c.accuracy_lost for c in omitted))} points of accuracy "
-        f"and {text.points(sum(c.mean_iou_lost for c in omitted))} of mean IoU."
-    )
-
-
-def _omission_sentences(difference: ImbalanceDifference) -> list[str]:
-    higher, other = (difference.names[i] for i in difference._ranked)
-    omitted, number = _omitted(difference)
-    # Counts of one model do not show where the other is also wrong, so this is an upper bound.
-    most = text.points(difference.omitted_fp - difference.omitted_tp)
-    return [
-        f"{higher} never predicts {number}: {text.classes(difference.omitted)}.",
-        f"{other} predicts {'it' if len(omitted) == 1 else 'them'}: "
-        f"{text.percent(difference.omitted_tp)} of all {difference._pixel}s are true positives and "
-        f"{text.percent(difference.omitted_fp)} are false positives.",
-        f"This costs {other} at most {most} points of accuracy, less wherever {higher} is also "
-        f"wrong; the whole difference is {text.points(abs(difference.accuracy_difference))}.",
-    ]
+def _points(value: float) -> str:
+    return "–" if math.isnan(value) else points(value)

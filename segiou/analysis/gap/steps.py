@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +16,12 @@ from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
-if TYPE_CHECKING:
-    from segiou.analysis.gap.gains import ImageGains
-
 Ints = NDArray[np.int64]
 Kind = Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
 #: Kind, classes of the truth and of the prediction, and cells of the matrix.
 _Draft = tuple[Kind, int | None, int | None, Sequence[int] | Ints]
 #: Most steps.
 _STEPS = 20
-#: Most images of a step.
-_STEP_IMAGES = 10
 #: Most cells of the matrix whose exact gain is computed, chosen by an estimate.
 _CANDIDATES = 1000
 #: Most numbers that are processed at once.
@@ -279,55 +272,6 @@ class _Moves:
 def corrected(counts: Counts, hits: Ints, lost: Ints) -> Counts:
     """Counts after finding missed pixels and removing false positives of each class."""
     return Counts.trusted(counts.tp + hits, counts.fp - lost, counts.fn - hits, counts.tn + lost)
-
-
-def steps_with_images(
-    steps: Sequence[NextStep],
-    class_names: Sequence[str],
-    blocks: Iterable[Any],
-    gains: ImageGains | None = None,
-) -> tuple[NextStep, ...]:
-    """Add the images that contain most of each step's pixels, and intervals of the gains."""
-    index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
-    held: list[list[tuple[int, str]]] = [[] for _ in steps]
-    start = 0
-    for block in blocks:
-        owner = np.repeat(np.arange(len(block)), block.sizes)
-        for place, (step, images) in enumerate(zip(steps, held, strict=True)):
-            chosen = _cells_of(step, block.cells, index)
-            sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
-            images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
-            if gains is not None:
-                cells, values = block.cells[chosen], block.values[chosen]
-                gains.add(place, start + owner[chosen], cells, values)
-        start += len(block)
-    located = tuple(
-        replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
-    )
-    return located if gains is None else gains.with_limits(located)
-
-
-def _cells_of(
-    step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
-) -> NDArray[np.bool_]:
-    """Whether each flat cell index belongs to a step."""
-    first, second, columns = index[step.truth], index[step.pred], len(index)
-    if step.kind == "confusion":
-        return np.equal(cells, first * columns + second)
-    if step.kind == "swapped_classes":
-        return np.isin(cells, (first * columns + second, second * columns + first))
-    truth, pred = np.divmod(cells, columns)
-    if step.truth is not None:
-        return np.asarray((truth == first) & (pred != first))
-    return np.equal(pred, second)
-
-
-def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
-    """The images that contain half of the pixels, those with most pixels first."""
-    first = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
-    held = list(accumulate(n for n, _ in first))
-    half = (sum(n for n, _ in images) + 1) // 2
-    return tuple(id for _, id in first[: bisect_left(held, half) + 1])
 
 
 def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:

@@ -26,7 +26,8 @@ from segiou.analysis.slices.result import (
     Trend,
 )
 from segiou.inference.dependence import design_of
-from segiou.inference.leave_one_out import Jackknife, Side, correlation, tail_of, with_width
+from segiou.inference.leave_one_out import Jackknife, Side, correlation
+from segiou.inference.limits import tail_of, with_width
 from segiou.inference.metadata import Metadata, MetadataColumn, metadata_of, told_apart
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.paired import Change, Paired
