@@ -33,7 +33,8 @@ from segiou.inference.intervals import (
     confidence_intervals as confidence_intervals,
 )
 from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
-from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
+from segiou.masks.raw_mask import MaskError as MaskError
+from segiou.masks.read import read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol
 from segiou.raters.folders import compare_raters as compare_raters
 from segiou.raters.result import RaterAgreement as RaterAgreement

@@ -362,7 +362,7 @@ def test_the_page_has_the_packages_in_their_order():
     ("name", "home"),
     [
         ("ClassMetric", "metrics.pixel_scores"),
-        ("RawMask", "masks.read"),
+        ("RawMask", "masks.raw_mask"),
         ("from_bytes", "masks.read"),
         ("Job", "scoring.job"),
         ("Report", "report.report"),

@@ -86,7 +86,7 @@ def _failed(error: BaseException) -> int:
 def _is_about_files(error: Exception) -> bool:
     if isinstance(error, ImportError):  # before modules are imported that could fail again
         return False
-    from segiou.masks.read import MaskError
+    from segiou.masks.raw_mask import MaskError
     from segiou.runs.database import RunFileError
     from segiou.scoring.problems import DataError
 

@@ -16,7 +16,7 @@ from segiou.cli.junit import to_junit
 from segiou.cli.thresholds import Outcome, not_worse, outcomes
 from segiou.document.parts import GAP, Part, Section
 from segiou.document.renderers import RENDERERS, rendered
-from segiou.masks.read import RawMask
+from segiou.masks.raw_mask import RawMask
 from segiou.masks.sources.folders import Source, open_source
 from segiou.report.formats import nnunet_summary, render, to_json
 from segiou.report.report import Report

@@ -12,8 +12,9 @@ import numpy as np
 
 from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.georeference import Raster
-from segiou.masks.read import MaskError, RawMask, open_mask, to_labels
-from segiou.masks.windows import FileMask, open_windowed, window_slices
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import open_mask, open_windowed, to_labels
+from segiou.masks.windows import FileMask, window_slices
 
 
 class ClassAreas(NamedTuple):

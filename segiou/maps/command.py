@@ -19,7 +19,7 @@ from segiou.labels.label_set import LabelSet, load_labels
 from segiou.maps.class_areas import class_areas, values_at
 from segiou.maps.estimates import MapAccuracy, map_accuracy
 from segiou.maps.report import map_csv, map_html, map_parts
-from segiou.masks.read import MaskError
+from segiou.masks.raw_mask import MaskError
 from segiou.scoring.problems import DataError
 
 #: Square metres of the units.

@@ -1,15 +1,18 @@
 from segiou.masks.finding import MASK_SUFFIXES as MASK_SUFFIXES, find_masks as find_masks
 from segiou.masks.formats.volumes import (
-    Volume as Volume,
     geometry_difference as geometry_difference,
     read_volume as read_volume,
     reorient as reorient,
 )
-from segiou.masks.read import (
+from segiou.masks.raw_mask import (
     LossyMaskError as LossyMaskError,
     MaskError as MaskError,
     RawMask as RawMask,
+    Volume as Volume,
+)
+from segiou.masks.read import (
     open_mask as open_mask,
+    open_windowed as open_windowed,
     read_mask as read_mask,
 )
 from segiou.masks.sources.archives import ArchiveFolder as ArchiveFolder
@@ -29,6 +32,5 @@ from segiou.masks.windows import (
     ResizedMask as ResizedMask,
     WindowedMask as WindowedMask,
     is_chunked as is_chunked,
-    open_windowed as open_windowed,
     window_slices as window_slices,
 )

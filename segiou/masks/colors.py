@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.labels.label_set import Color, LabelSet, hex_color
-from segiou.masks.read import SOFT_EDGES, MaskError, RawMask
+from segiou.masks.raw_mask import SOFT_EDGES, MaskError, RawMask
 
 ReadPalette = Literal["indices", "colors"]
 READINGS = get_args(ReadPalette)

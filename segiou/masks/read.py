@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,164 +14,36 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou._support.text import plural
-from segiou.labels.label_set import VOID_VALUES, LabelSet, background_of
+from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.finding import (
     IS_A_PICKLE,
     MASK_SUFFIXES,
     RASTER_SUFFIXES,
     UNSUPPORTED,
+    is_raster,
     split_ending,
 )
+from segiou.masks.raw_mask import (
+    POINT_SUFFIX,
+    SOFT_EDGES,
+    TIFF_MAGIC,
+    VOLUME_SUFFIXES,
+    LossyMaskError,
+    MaskError,
+    RawMask,
+    Volume,
+    damage,
+    void_value,
+)
+from segiou.masks.windows import ArrayFile
 
 if TYPE_CHECKING:
     from segiou.masks.colors import ReadPalette
-    from segiou.masks.formats.georeference import Raster
     from segiou.masks.formats.image_files import Scratch
     from segiou.masks.formats.numpy_files import Fits
-    from segiou.masks.formats.volumes import Volume
 
-#: The fix for masks of two classes with values between them.
-SOFT_EDGES = (
-    "if edges are soft, pass truth_threshold=128, pred_threshold=128 or both "
-    "(--truth-threshold 128, --pred-threshold 128)"
-)
-#: Errors of libraries whose text does not describe the file.
-_SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
-#: Extensions of label volumes.
-VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd")
-#: Extension of point cloud labels.
-POINT_SUFFIX = ".label"
-TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-
-
-class MaskError(ValueError):
-    """A file that cannot be read as a mask; the message names it and the fix.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    problem : str
-        The problem and its fix, without the path.
-    """
-
-    def __init__(self, path: str | Path, problem: str) -> None:
-        self.path: str = str(path)
-        self.problem = problem
-        super().__init__(f"{self.path}: {problem}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.path, self.problem))
-
-
-class LossyMaskError(MaskError):
-    """A mask in a lossy format."""
-
-
-class RawMask(NamedTuple):
-    """The content of a mask file, before a label set is applied.
-
-    Attributes
-    ----------
-    values : ndarray or FileMask
-        Labels of shape (H, W), integers or bool, or colours: (H, W, 3), uint8, or
-        packed as by :func:`segiou.masks.colors.packed`. Images otherwise equal
-        ``np.asarray`` of Pillow's image; huge files give a windowed mask.
-    mode : str
-        Pillow's mode (``"L"``, ``"P"``, ``"RGB"``, …), or the kind of file
-        (``"npy"``, ``"npz"``, ``"tiff"``).
-    kind : str
-        Name of the file format, such as ``"PNG"``.
-    lossy : bool
-        Whether the format may have changed values.
-    volume : Volume, optional
-        The same values with their geometry, for volume formats.
-    raster : Raster, optional
-        Georeference and nodata value of a GeoTIFF.
-    names : tuple of str
-        Class names indexed by the values, for drawn shapes. The first is empty,
-        for pixels outside all shapes.
-    background : int, optional
-        Value of pixels outside all objects, for JSON files of objects.
-    void : int, optional
-        Value of pixels outside all segments, for panoptic files.
-    valid : ndarray of bool, optional
-        Pixels inside the region of interest, if there is one.
-    spacing : tuple of float, optional
-        Size of a voxel along each axis, if an ``.npz`` file has it.
-    maximum : int, optional
-        Largest possible value, for PGM files, which declare it.
-    sets : tuple of tuple of int, optional
-        Values of the classes of a pixel indexed by ``values``, for one file per class.
-    palette : bytes
-        Red, green and blue of each index, for palette images.
-    """
-
-    values: Any
-    mode: str
-    kind: str
-    lossy: bool = False
-    volume: Volume | None = None
-    raster: Raster | None = None
-    names: tuple[str, ...] = ()
-    background: int | None = None
-    void: int | None = None
-    valid: Any = None
-    spacing: tuple[float, ...] | None = None
-    maximum: int | None = None
-    sets: tuple[tuple[int, ...], ...] = ()
-    palette: bytes = b""
-
-    @property
-    def is_color(self) -> bool:
-        """Whether the values are colours."""
-        return self.mode in ("RGB", "RGBA")
-
-    def outside(self, labels: LabelSet) -> int | None:
-        """Label of pixels outside all segments, if the file has segments.
-
-        Parameters
-        ----------
-        labels : LabelSet
-            Classes whose values void must not take.
-
-        Returns
-        -------
-        int or None
-            The label, or None if the file has no segments.
-        """
-        return self.background if self.void is None else void_value(self.void, labels)
-
-
-def void_value(value: int, labels: LabelSet) -> int:
-    """Void's value in a file, or another value if a class has it."""
-    return next(one for one in (value, *VOID_VALUES) if one not in labels.declared_values)
-
-
-@contextmanager
-def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterator[None]:
-    """Turn errors of a library that reads a file into errors that name the file."""
-    try:
-        yield
-    except MaskError:
-        raise
-    except passed:
-        raise
-    except Exception as error:
-        # Some libraries print context first, and their internal errors do not describe the file.
-        text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
-        text = "" if isinstance(error, _SLIPS) else f": {text}"
-        raise MaskError(path, f"{what}{text}") from error
-
-
-def check_upright(orientation: int, path: str | Path) -> None:
-    """Raise an error for an orientation of TIFF or EXIF by which some programs turn the pixels."""
-    if orientation not in (0, 1):
-        problem = (
-            f"has the Orientation tag {orientation}, which programs interpret differently; save "
-            "the pixels in display order, without the tag"
-        )
-        raise MaskError(path, problem)
+#: Masks with fewer pixels are read whole.
+WHOLE_PIXELS = 1 << 26
 
 
 def read_mask(
@@ -256,6 +128,70 @@ def open_mask(path: str | Path) -> RawMask:
             return from_bytes(file.read(), path)
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
+
+
+def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | None:
+    """Open a mask file that is too large to read whole; None for other files.
+
+    Parameters
+    ----------
+    path : str or path
+        A TIFF, ``.npy`` or ``.nii`` file; other files give None.
+    least : int, optional
+        Masks with at least this many pixels are opened; 64 Mi by default.
+
+    Returns
+    -------
+    RawMask or None
+        Its values are a :class:`FileMask`, which must be closed like a file.
+
+    Raises
+    ------
+    ImportError
+        If a volume needs the extra ``volumes``.
+    MaskError
+        If the file is such a mask, but corrupt or of the wrong kind.
+    OSError
+        If it cannot be read.
+    """
+    bound = WHOLE_PIXELS if least is None else least
+    with Path(path).open("rb") as file:
+        magic = file.read(6)
+    if magic == b"\x93NUMPY":
+        from segiou.masks.formats.numpy_files import mapped_npy, whole_labels
+
+        # Mapped only to read the header; the data are never touched.
+        array = mapped_npy(Path(path))
+        assert isinstance(array, np.memmap)
+        if array.size < bound:
+            return None
+        whole_labels(array[:0], path)
+        is_fortran = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
+        values = ArrayFile(
+            path,
+            array.shape,
+            array.dtype,
+            int(array.offset),
+            fortran=is_fortran,
+            decoded=lambda window: whole_labels(window, path),
+        )
+        return RawMask(values, "npy", "NPY")
+    if magic[:4] in TIFF_MAGIC:
+        from segiou.masks.formats.tiff import open_tiff
+
+        return open_tiff(path, bound)
+    if is_raster(path):
+        from segiou.masks.formats.rasters import open_raster
+
+        raw = open_raster(path)
+        if math.prod(raw.values.shape) >= bound:
+            return raw
+        raw.values.__exit__()
+    if str(path).lower().endswith(".nii"):
+        from segiou.masks.formats.volumes import open_nifti
+
+        return open_nifti(path, bound)
+    return None
 
 
 def from_bytes(

@@ -2,7 +2,7 @@
 
 Any array-like with a shape, an integer dtype and slicing works: zarr and dask
 arrays, memory maps, and the views of TIFF, ``.npy`` and ``.nii`` files returned by
-:func:`open_windowed`. Counts add up, so windows give the same integers as the
+:func:`segiou.masks.open_windowed`. Counts add up, so windows give the same integers as the
 whole mask.
 """
 
@@ -20,12 +20,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.finding import is_raster
-from segiou.masks.formats.numpy_files import mapped_npy, whole_labels
-from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask
+from segiou.masks.raw_mask import MaskError
 
-#: Masks with fewer pixels are read whole.
-WHOLE_PIXELS = 1 << 26
 #: Pixels per window: large enough that the overhead per window is negligible.
 WINDOW_PIXELS = 1 << 20
 
@@ -107,68 +103,6 @@ def chunks_of(mask: Any) -> tuple[int, ...] | None:
     if not isinstance(chunks, tuple) or len(chunks) != len(mask.shape):
         return None
     return tuple(max(1, max(c) if isinstance(c, tuple) else int(c)) for c in chunks)
-
-
-def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | None:
-    """Open a mask file that is too large to read whole; None for other files.
-
-    Parameters
-    ----------
-    path : str or path
-        A TIFF, ``.npy`` or ``.nii`` file; other files give None.
-    least : int, optional
-        Masks with at least this many pixels are opened; 64 Mi by default.
-
-    Returns
-    -------
-    RawMask or None
-        Its values are a :class:`FileMask`, which must be closed like a file.
-
-    Raises
-    ------
-    ImportError
-        If a volume needs the extra ``volumes``.
-    MaskError
-        If the file is such a mask, but corrupt or of the wrong kind.
-    OSError
-        If it cannot be read.
-    """
-    bound = WHOLE_PIXELS if least is None else least
-    with Path(path).open("rb") as file:
-        magic = file.read(6)
-    if magic == b"\x93NUMPY":
-        # Mapped only to read the header; the data are never touched.
-        array = mapped_npy(Path(path))
-        assert isinstance(array, np.memmap)
-        if array.size < bound:
-            return None
-        whole_labels(array[:0], path)
-        is_fortran = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
-        values = ArrayFile(
-            path,
-            array.shape,
-            array.dtype,
-            int(array.offset),
-            fortran=is_fortran,
-            decoded=lambda window: whole_labels(window, path),
-        )
-        return RawMask(values, "npy", "NPY")
-    if magic[:4] in TIFF_MAGIC:
-        from segiou.masks.formats.tiff import open_tiff
-
-        return open_tiff(path, bound)
-    if is_raster(path):
-        from segiou.masks.formats.rasters import open_raster
-
-        raw = open_raster(path)
-        if math.prod(raw.values.shape) >= bound:
-            return raw
-        raw.values.__exit__()
-    if str(path).lower().endswith(".nii"):
-        from segiou.masks.formats.volumes import open_nifti
-
-        return open_nifti(path, bound)
-    return None
 
 
 class ResizedMask:

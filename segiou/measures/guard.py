@@ -115,7 +115,7 @@ def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[
 @contextmanager
 def naming(owner: Any, name: str, *, choices: bool = False) -> Iterator[None]:
     """Turn errors into a MeasureError; with ``choices``, ValueErrors are the user's."""
-    from segiou.masks.read import MaskError
+    from segiou.masks.raw_mask import MaskError
 
     try:
         yield

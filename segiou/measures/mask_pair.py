@@ -17,7 +17,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.masks.formats.georeference import Raster
 
 if TYPE_CHECKING:
-    from segiou.masks.formats.volumes import Volume
+    from segiou.masks.raw_mask import Volume
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from segiou.measures.plan import Plan
 if TYPE_CHECKING:
     from segiou._support.files import Stamp
     from segiou.labels.label_set import LabelSet
-    from segiou.masks.read import RawMask
+    from segiou.masks.raw_mask import RawMask
     from segiou.masks.sources.folders import Source
     from segiou.measures.object_mask import ObjectMask
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou._support.text import listed
 from segiou.counting.id_pairs import id_areas
-from segiou.masks.read import MaskError
+from segiou.masks.raw_mask import MaskError
 from segiou.masks.windows import resized
 from segiou.regions.components import Components
 

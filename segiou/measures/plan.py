@@ -22,7 +22,7 @@ from segiou.measures.score_table import Column, Kind, ScoreTable
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
-    from segiou.masks.read import RawMask
+    from segiou.masks.raw_mask import RawMask
     from segiou.measures.object_mask import Drawn
 
 

@@ -22,7 +22,8 @@ from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.colors import READINGS, ReadPalette
 from segiou.masks.formats.volumes import geometry_difference
-from segiou.masks.read import RawMask, from_bytes, to_labels
+from segiou.masks.raw_mask import RawMask
+from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.sources.adjusted import adjusted
 from segiou.masks.sources.folders import Source, open_source
 from segiou.masks.sources.one_file import check_different

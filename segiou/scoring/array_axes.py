@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from segiou.masks.formats.numpy_files import is_of_nnunet
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.measures.mask_pair import ScoredPrediction
 
 #: Axes of a volume, in the order of the file of a volume or reversed.

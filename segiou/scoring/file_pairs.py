@@ -15,7 +15,8 @@ from segiou._support.text import listed, plural
 from segiou.labels.label_set import LabelSet
 from segiou.masks.colors import PALETTE_SUFFIXES, clash
 from segiou.masks.finding import IS_A_FILE, split_ending
-from segiou.masks.read import MaskError, from_bytes
+from segiou.masks.raw_mask import MaskError
+from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source

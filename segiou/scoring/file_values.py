@@ -11,9 +11,10 @@ import numpy as np
 from segiou._support.files import Problem, os_problem
 from segiou.counting.id_pairs import count_ids
 from segiou.masks.colors import count_colors
-from segiou.masks.read import MaskError, RawMask, class_values, from_bytes, open_mask
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import class_values, from_bytes, open_mask, open_windowed
 from segiou.masks.sources.folders import LocalFolder, Source
-from segiou.masks.windows import chunks_of, open_windowed, window_slices
+from segiou.masks.windows import chunks_of, window_slices
 from segiou.scoring.problems import or_problem
 
 #: Masks with at least this many pixels are read and counted window by window.

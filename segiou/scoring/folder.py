@@ -16,7 +16,7 @@ from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.read import MaskError
+from segiou.masks.raw_mask import MaskError
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder
 from segiou.masks.sources.pairing import Pair, Pairing
@@ -377,7 +377,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     first = pairing.pairs[0].truth if pairing.pairs else ""
     if not first.lower().endswith((".tif", ".tiff", *RASTER_SUFFIXES)):
         return job, None
-    from segiou.masks.formats.georeference import nodata_of
+    from segiou.masks.formats.tiff import nodata_of
 
     source, options = place_of(job.sources[0]), job.options
     try:

@@ -26,7 +26,7 @@ from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions
 
 if TYPE_CHECKING:
-    from segiou.masks.formats.volumes import Volume
+    from segiou.masks.raw_mask import Volume
 
 #: Values that conventionally mark unlabelled pixels.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}

@@ -21,7 +21,8 @@ from segiou._support.text import did_you_mean, encodable, plural, without_creden
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.colors import READINGS, ReadPalette
-from segiou.masks.read import VOLUME_SUFFIXES, MaskError, from_bytes
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
+from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import (
     ADJUSTMENTS,
     AdjustedSource,

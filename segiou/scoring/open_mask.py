@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.labels.label_set import LabelSet
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.read import MaskError, RawMask, to_labels
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import open_windowed, to_labels
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
-from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
+from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, resized
 
 if TYPE_CHECKING:
     from segiou.masks.formats.georeference import Raster
-    from segiou.masks.formats.volumes import Volume
+    from segiou.masks.raw_mask import Volume
     from segiou.measures.object_mask import ObjectMask
 
 #: Uncompressed files with fewer bytes are small.

@@ -22,14 +22,8 @@ from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.formats.numpy_files import Fits
-from segiou.masks.read import (
-    VOLUME_SUFFIXES,
-    MaskError,
-    RawMask,
-    from_bytes,
-    to_labels,
-    with_background,
-)
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask
+from segiou.masks.read import from_bytes, to_labels, with_background
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction

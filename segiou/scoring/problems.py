@@ -13,7 +13,7 @@ from segiou.counting.arrays import OneHotError
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import labelset_names, load_labels
-from segiou.masks.read import SOFT_EDGES, MaskError
+from segiou.masks.raw_mask import SOFT_EDGES, MaskError
 
 T = TypeVar("T")
 

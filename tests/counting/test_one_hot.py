@@ -190,7 +190,7 @@ def test_large_files_in_windows(tmp_path, monkeypatch):
     for side, labels in (("truth", TRUTH), ("pred", PRED)):
         (tmp_path / side).mkdir()
         np.save(tmp_path / side / "a.npy", channels(labels, 0))
-    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 8)
+    monkeypatch.setattr("segiou.masks.read.WHOLE_PIXELS", 8)
     monkeypatch.setattr("segiou.scoring.open_mask._BIG_BYTES", 8)
     folders = tmp_path / "truth", tmp_path / "pred"
     with pytest.raises(segiou.DataError, match=r"save array\.argmax\(0\) of both"):

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from mask_files import required
 
-from segiou import DataError
-from segiou.masks.read import MaskError
+from segiou import DataError, MaskError
 from segiou.masks.sources.folders import open_source
 from segiou.scoring.inspection import inspect_folder
 

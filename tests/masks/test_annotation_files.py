@@ -14,10 +14,10 @@ from mask_files import part_of, required, write_masks
 from PIL import Image, ImageDraw
 
 import segiou
-from segiou import DataError
+from segiou import DataError, MaskError
 from segiou.cli.main import main
 from segiou.labels.label_set import LabelClass, LabelSet
-from segiou.masks.read import MaskError, from_bytes, to_labels
+from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.sources.folders import open_source
 
 ANNOTATORS = "SEGIOU_REQUIRE_ANNOTATORS"

@@ -15,11 +15,10 @@ import tifffile
 from mask_files import required
 
 import segiou
-from segiou import DataError
+from segiou import DataError, MaskError
 from segiou.cli.main import main
 from segiou.masks.formats.georeference import Raster
-from segiou.masks.read import MaskError, open_mask, read_mask
-from segiou.masks.windows import open_windowed
+from segiou.masks.read import open_mask, open_windowed, read_mask
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
 PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)
@@ -259,7 +258,7 @@ def test_only_windows_of_a_large_remote_cog_are_fetched(tmp_path, monkeypatch):
 
     monkeypatch.setattr(type(files), "cat_file", cat_file)
     monkeypatch.setattr("segiou.scoring.open_mask._BIG_BYTES", 1)
-    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
+    monkeypatch.setattr("segiou.masks.read.WHOLE_PIXELS", 1)
     run = segiou.score_folder("memory://truth", "memory://pred", labels=3)
     assert max(fetched) < 64 * 64, "one tile, packed"
     expected = segiou.score([masks["truth"]], [masks["pred"]], labels=3)
@@ -311,7 +310,7 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
         gdal_tiff(tmp_path / side / "a.tif", mask, packed="LZW", blockysize=300)
     expected = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
     monkeypatch.setattr("segiou.masks.formats.tiff._MOST_SEGMENT_BYTES", 100)
-    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
+    monkeypatch.setattr("segiou.masks.read.WHOLE_PIXELS", 1)
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
     assert run.total().matrix.tolist() == expected.total().matrix.tolist()
 
@@ -386,7 +385,7 @@ def test_windows_of_a_remote_cog_through_gdal(tmp_path, monkeypatch, packed):
         files.makedirs(f"/{packed}/{side}", exist_ok=True)
         files.pipe_file(f"/{packed}/{side}/a.tif", path.read_bytes())
     monkeypatch.setattr("segiou.scoring.open_mask._BIG_BYTES", 1)
-    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
+    monkeypatch.setattr("segiou.masks.read.WHOLE_PIXELS", 1)
     places = f"memory://{packed}/truth", f"memory://{packed}/pred"
     run = segiou.score_folder(*places, labels=3)
     expected = segiou.score([masks["truth"]], [masks["pred"]], labels=3)

@@ -13,8 +13,9 @@ import pytest
 from mask_files import required
 from PIL import Image, PngImagePlugin
 
+from segiou import MaskError
 from segiou.masks.formats.image_files import Scratch
-from segiou.masks.read import MaskError, from_bytes, open_mask
+from segiou.masks.read import from_bytes, open_mask
 from segiou.masks.sources.folders import LocalFolder
 
 

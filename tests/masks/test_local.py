@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from segiou import MaskError
 from segiou.masks.formats.image_files import Scratch, _png
-from segiou.masks.read import MaskError
 from segiou.masks.sources.folders import LocalFolder
 from segiou.runs.image_counts import Stamp
 

@@ -16,10 +16,10 @@ import tifffile
 from PIL import Image
 
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
-from segiou.masks.read import LossyMaskError, MaskError, from_bytes, open_mask, read_mask
+from segiou.masks.raw_mask import LossyMaskError, MaskError
+from segiou.masks.read import from_bytes, open_mask, open_windowed, read_mask
 from segiou.masks.sources.archives import ArchiveFolder
 from segiou.masks.sources.folders import LocalFolder
-from segiou.masks.windows import open_windowed
 
 HOSTILE = Path(__file__).parents[2] / "fixtures" / "hostile"
 EXPECTED = json.loads((HOSTILE / "expected.json").read_text())

@@ -11,11 +11,10 @@ import tifffile
 from mask_files import required
 
 import segiou
-from segiou import DataError
+from segiou import DataError, MaskError
 from segiou.cli.main import main
-from segiou.masks import windows
-from segiou.masks.read import MaskError, open_mask, read_mask
-from segiou.masks.windows import open_windowed
+from segiou.masks import read as reading
+from segiou.masks.read import open_mask, open_windowed, read_mask
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
 PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)
@@ -60,9 +59,9 @@ def test_rasters_are_read_with_their_place(tmp_path, write, driver, ending, dtyp
 
 
 @pytest.mark.parametrize(("driver", "ending", "dtype"), DRIVERS)
-@pytest.mark.parametrize("least", [windows.WHOLE_PIXELS, 1])
+@pytest.mark.parametrize("least", [reading.WHOLE_PIXELS, 1])
 def test_folders_of_rasters_are_scored(tmp_path, write, driver, ending, dtype, least, monkeypatch):
-    monkeypatch.setattr(windows, "WHOLE_PIXELS", least)
+    monkeypatch.setattr(reading, "WHOLE_PIXELS", least)
     write(tmp_path / "truth" / f"a{ending}", TRUTH, driver, dtype)
     write(tmp_path / "pred" / "a.tif", PRED, "GTiff", "uint8", nodata=None)
     with pytest.warns(UserWarning, match="nodata value 9"):

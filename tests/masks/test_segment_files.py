@@ -10,9 +10,10 @@ from mask_files import required
 from PIL import Image
 
 import segiou
+from segiou import MaskError
 from segiou.cli.main import main
 from segiou.masks.formats.annotation_files import MOST_PIXELS, Painting, run_lengths
-from segiou.masks.read import MaskError, from_bytes
+from segiou.masks.read import from_bytes
 from segiou.masks.sources.folders import open_source
 from segiou.report.pages.picture_masks import read_indices
 from segiou.scoring import DataError

@@ -16,10 +16,10 @@ from mask_files import png, required
 from PIL import Image
 
 import segiou
-from segiou import DataError
+from segiou import DataError, MaskError
 from segiou.cli.main import main
 from segiou.masks.finding import IS_A_PICKLE
-from segiou.masks.read import MaskError, from_bytes, read_mask
+from segiou.masks.read import from_bytes, read_mask
 from segiou.masks.sources.folders import open_source
 
 TRUTH = {"a": np.array([[0, 0, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}

@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 from mask_files import part_of
 
 import segiou
-from segiou.masks.read import MaskError, read_mask
+from segiou import MaskError
+from segiou.masks.read import read_mask
 
 ANNOTATORS = "SEGIOU_REQUIRE_ANNOTATORS"
 NAMES = ("car", "bicycle", "road", "pole")

@@ -11,13 +11,13 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 import segiou
-from segiou import DataError
+from segiou import DataError, MaskError
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
-from segiou.masks import windows
-from segiou.masks.read import MaskError
-from segiou.masks.windows import ResizedMask, open_windowed, window_slices
+from segiou.masks import read as reading
+from segiou.masks.read import open_windowed
+from segiou.masks.windows import ResizedMask, window_slices
 from segiou.scoring import open_mask, pair
 
 
@@ -72,7 +72,7 @@ def test_undeclared_values_are_those_of_all_windows():
 def all_big(monkeypatch):
     """Take every TIFF and .npy file for one that does not fit into memory."""
 
-    monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
+    monkeypatch.setattr(reading, "WHOLE_PIXELS", 1)
     monkeypatch.setattr(open_mask, "_BIG_BYTES", 1)
     # Else files that are not quite new are read ahead, all at once.
     for module in (open_mask, pair):

@@ -59,7 +59,7 @@ def test_a_pair_of_huge_masks_takes_little_memory(tmp_path):
         for start in range(0, SIDE, 256):
             file.write(band(start + 11, 256, SIDE).tobytes())
     limit = SIDE * SIDE if SLOW else 1 << 20
-    code = f"import segiou.masks.windows; segiou.masks.windows.WHOLE_PIXELS = {limit}\n"
+    code = f"import segiou.masks.read; segiou.masks.read.WHOLE_PIXELS = {limit}\n"
     code += f"import segiou.scoring.open_mask as opened; opened._BIG_BYTES = {limit}\n" + MEASURE
     result = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "t.tif"), str(tmp_path / "p.npy")],

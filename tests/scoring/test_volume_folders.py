@@ -14,7 +14,7 @@ import segiou
 from segiou import DataError
 from segiou.cli.main import main
 from segiou.counting.encoding import count_pairs
-from segiou.masks import windows
+from segiou.masks import read as reading
 from segiou.masks.formats.volumes import read_volume
 from segiou.masks.sources import folders as sources
 from segiou.report.pages.report_page import write_html
@@ -104,7 +104,7 @@ def test_an_unknown_geometry_is_refused(cases):
 @pytest.fixture
 def all_big(monkeypatch):
     """Take every NIfTI file that is not packed for one that does not fit into memory."""
-    monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
+    monkeypatch.setattr(reading, "WHOLE_PIXELS", 1)
     monkeypatch.setattr(open_mask, "_BIG_BYTES", 1)
     # Small files are read whole as soon as they are a moment old.
     monkeypatch.setattr(sources, "read_small", lambda *_: None)

@@ -22,7 +22,7 @@ from PIL import Image, ImageDraw
 
 from segiou._support.files import os_problem
 from segiou.masks.formats.image_files import SIGNATURE
-from segiou.masks.read import RawMask
+from segiou.masks.raw_mask import RawMask
 
 #: Polygons, or an area, for :class:`Painting`.
 Area = list[Any] | NDArray[np.bool_]

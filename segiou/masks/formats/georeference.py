@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.finding import is_raster
-
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
 #: Tags with the numbers and texts of the keys.
 _PARAMETERS = {34736: "d", 34737: "s"}
@@ -30,24 +28,6 @@ _USER_DEFINED = 32767
 NODATA = -(1 << 31)
 #: Tolerance of corners, in pixels.
 _TOLERANCE = 0.01
-
-
-def nodata_of(file: Any) -> int | None:
-    """The nodata value of a raster, or of the content of a TIFF; None if it has none."""
-    import tifffile
-
-    try:
-        if isinstance(file, str) and is_raster(file):
-            from segiou.masks.formats.rasters import open_raster
-
-            raw = open_raster(file)
-            raw.values.__exit__()
-            return raw.raster.nodata if raw.raster else None
-        with tifffile.TiffFile(file) as opened:
-            page: Any = opened.pages.first
-            return raster_of(page).nodata if page.samplesperpixel == 1 else None
-    except Exception:  # noqa: BLE001 - reading the file reports the problem
-        return None
 
 
 class Raster(NamedTuple):

@@ -22,7 +22,7 @@ from PIL import Image, UnidentifiedImageError
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.masks.formats.decompression import MAX_RATIO, inflater, size_within
-from segiou.masks.read import MaskError, RawMask, check_upright, damage
+from segiou.masks.raw_mask import MaskError, RawMask, check_upright, damage
 
 _COMPILED = "segiou.masks.formats._png"
 _png = load_part(_COMPILED)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import os_problem
 from segiou._support.optional import import_extra
-from segiou.masks.read import MaskError
+from segiou.masks.raw_mask import MaskError
 
 #: Whitespace that SimpleITK skips in headers.
 _SPACE = " \t\r"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.masks.formats.decompression import inflater, pieces
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.raw_mask import MaskError, RawMask, damage
 
 #: Raises an error for a shape that is not wanted.
 Fits = Callable[[tuple[int, ...]], object]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.masks.formats.georeference import NODATA, Raster, label_nodata
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.windows import FileMask, limits, unread
 
 _GDAL = {"GDAL_CACHEMAX": 64}

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import plural
+from segiou.masks.finding import is_raster
 from segiou.masks.formats.decompression import inflater, size_within
 from segiou.masks.formats.georeference import raster_of, stored_nodata
 from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.formats.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
-from segiou.masks.read import MaskError, RawMask, check_upright, damage
+from segiou.masks.raw_mask import MaskError, RawMask, check_upright, damage
 from segiou.masks.windows import FileMask, RemoteFile, limits
 
 # Our errors quote what these libraries log about corrupt files; without a handler, logging
@@ -521,3 +522,21 @@ def _opened_by_gdal(
         raise MaskError(path, problem)
     bands = [*range(1, page.samplesperpixel + 1)] if page.samplesperpixel > 1 else 1
     return GdalMask(path, dataset, "is a corrupt TIFF", _GDAL, bands, dtype)
+
+
+def nodata_of(file: Any) -> int | None:
+    """The nodata value of a raster, or of the content of a TIFF; None if it has none."""
+    import tifffile
+
+    try:
+        if isinstance(file, str) and is_raster(file):
+            from segiou.masks.formats.rasters import open_raster
+
+            raw = open_raster(file)
+            raw.values.__exit__()
+            return raw.raster.nodata if raw.raster else None
+        with tifffile.TiffFile(file) as opened:
+            page: Any = opened.pages.first
+            return raster_of(page).nodata if page.samplesperpixel == 1 else None
+    except Exception:  # noqa: BLE001 - reading the file reports the problem
+        return None

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from segiou.masks.formats.itk_headers import (
     nrrd_parts,
 )
 from segiou.masks.formats.numpy_files import Fits, as_integers, others_than_integers
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.raw_mask import MaskError, RawMask, Volume, damage
 from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"
@@ -41,37 +41,6 @@ _TOLERANCE = 1e-3
 _ROUNDING = 1e-5
 #: Millimetres per unit by NIfTI's codes: unknown, metre, millimetre, micrometre.
 _MILLIMETRES = {0: 1.0, 1: 1000.0, 2: 1.0, 3: 0.001}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Volume:
-    """A label array and its geometry.
-
-    Attributes
-    ----------
-    values : ndarray of int or bool, shape (X, Y, Z) or (X, Y)
-        Labels with the axes of the file. NIfTI labels are in Fortran order; those of
-        an uncompressed ``.nii`` file are a memory map.
-    spacing : tuple of float
-        Size of a voxel along each axis of ``values``, in millimetres: ``pixdim`` of
-        NIfTI, as in nibabel's zooms and SimpleITK.
-    affine : ndarray of float64, shape (4, 4)
-        Maps indices of ``values`` to RAS+ millimetres, as in nibabel.
-    orientation : str
-        Direction of each axis of ``values``, such as ``"RAS"`` or ``"PIR"``.
-    unit : str
-        ``"mm"``, or ``"unknown"`` if the file has no unit; millimetres are then
-        assumed.
-    segments : tuple of (str, int)
-        Names and values of the segments of a 3D Slicer file (``.seg.nrrd``).
-    """
-
-    values: NDArray[np.integer[Any] | np.bool_]
-    spacing: tuple[float, ...]
-    affine: NDArray[np.float64]
-    orientation: str
-    unit: str = "mm"
-    segments: tuple[tuple[str, int], ...] = ()
 
 
 def read_volume(path: str | Path) -> Volume:

@@ -14,7 +14,7 @@ from zarr.storage import LocalStore  # type: ignore[import-not-found, unused-ign
 
 from segiou.masks.finding import ZARR_FILES
 from segiou.masks.formats.decompression import inflater, pieces
-from segiou.masks.read import MaskError
+from segiou.masks.raw_mask import MaskError
 
 #: Chunks may be larger than their array, but not much larger than this.
 _MOST_BYTES = 1 << 26

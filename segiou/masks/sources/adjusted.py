@@ -12,7 +12,8 @@ import numpy as np
 
 from segiou._support.files import Stamp
 from segiou.masks.colors import ReadPalette, as_read, packed
-from segiou.masks.read import MaskError, RawMask, from_bytes
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import from_bytes
 from segiou.masks.sources.class_files import inside
 from segiou.masks.sources.folders import LocalFolder, Source, open_source
 from segiou.masks.sources.pairing import pair_folders

@@ -28,7 +28,7 @@ from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import import_extra
 from segiou.masks.finding import check_found, masks_among, unknown_part
 from segiou.masks.formats.numpy_files import zip_member
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.sources.folders import (
     MOST_MASKS,
     MOST_MEMBER_BYTES,

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.masks.finding import ZARR_FILES, check_found, is_mask, split_ending, unknown_part
 from segiou.masks.formats.numpy_files import whole_labels
-from segiou.masks.read import MaskError, RawMask, damage
+from segiou.masks.raw_mask import MaskError, RawMask, damage
+from segiou.masks.read import WHOLE_PIXELS
 from segiou.masks.sources.folders import MOST_MASKS, matches, stamp_of
-from segiou.masks.windows import WHOLE_PIXELS, FileMask, unread
+from segiou.masks.windows import FileMask, unread
 
 #: Name of the mask of a store that is a single array.
 _ALONE = "mask"

@@ -19,7 +19,8 @@ from segiou._support.text import listed
 from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.colors import packed
 from segiou.masks.finding import split_ending
-from segiou.masks.read import MaskError, RawMask, from_bytes
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import from_bytes
 from segiou.masks.sources.folders import Source
 
 _FINDING = Lock()

@@ -22,7 +22,7 @@ from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
 from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, masks_among
 from segiou.masks.formats.image_files import Scratch, read_small
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.raw_mask import MaskError, RawMask
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
@@ -504,7 +504,8 @@ class RemoteFolder:
             If it cannot be read, or is corrupt.
         """
         from segiou.masks.formats.tiff import open_tiff
-        from segiou.masks.windows import WHOLE_PIXELS, RemoteFile
+        from segiou.masks.read import WHOLE_PIXELS
+        from segiou.masks.windows import RemoteFile
 
         files, name = self._file(path)
         with files.open(name, "rb") as file:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from segiou._support.files import Stamp
-from segiou.masks.read import MaskError, RawMask, from_bytes
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import is_one_file
 from segiou.masks.sources.folders import MOST_MASKS, Source
 

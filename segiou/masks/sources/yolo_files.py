@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp, read_text
 from segiou.masks.finding import check_found
 from segiou.masks.formats.annotation_files import check_corners, filled, image_size
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.sources.folders import first_files, stamp_of
 
 #: A class and three corners or more; with a confidence at the end, one number more.

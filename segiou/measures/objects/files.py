@@ -15,7 +15,8 @@ from segiou._support.files import Stamp
 from segiou.counting.id_pairs import mapped
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.colors import packed
-from segiou.masks.read import MaskError, RawMask, open_mask, void_value
+from segiou.masks.raw_mask import MaskError, RawMask, void_value
+from segiou.masks.read import open_mask
 from segiou.masks.sources.folders import stamp_of
 from segiou.masks.sources.segment_files import ImageSegments, load_segments, png_path
 from segiou.measures.object_mask import ObjectMask

@@ -10,19 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import (
-    check_choice,
-    check_integer,
-    read_several,
-    read_spacing,
-)
+from segiou._support.arguments import check_choice, check_integer, read_several, read_spacing
 from segiou._support.files import Stamp
 from segiou._support.text import digits, listed
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.measures.measure import Measure
 from segiou.measures.object_mask import Drawn, ObjectMask
 from segiou.measures.objects.counts import NO_OBJECT, pack_ids, shared_ids, unpack_ids

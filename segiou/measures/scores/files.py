@@ -15,8 +15,7 @@ from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
 from segiou.masks.finding import split_ending
 from segiou.masks.formats.numpy_files import Fits, npy_array, npz_array
-from segiou.masks.formats.volumes import Volume
-from segiou.masks.read import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask
+from segiou.masks.raw_mask import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask, Volume
 from segiou.masks.sources.class_files import match_class
 from segiou.masks.sources.folders import Source
 

@@ -16,15 +16,8 @@ from segiou.counting.encoding import Encoding
 from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.read import (
-    VOLUME_SUFFIXES,
-    MaskError,
-    RawMask,
-    from_bytes,
-    open_mask,
-    to_labels,
-    with_background,
-)
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask
+from segiou.masks.read import from_bytes, open_mask, to_labels, with_background
 from segiou.masks.sources.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
 from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
@@ -34,7 +27,7 @@ from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
 
 if TYPE_CHECKING:
-    from segiou.masks.formats.volumes import Volume
+    from segiou.masks.raw_mask import Volume
     from segiou.measures.object_mask import ObjectMask
 
 Indices = NDArray[np.uint16]

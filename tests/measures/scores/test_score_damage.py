@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import tifffile
 
+from segiou import MaskError
 from segiou.masks.formats.numpy_files import npz_mask
-from segiou.masks.read import MaskError, from_bytes
+from segiou.masks.read import from_bytes
 from segiou.measures.scores.files import ScoreShape, read_scores
 
 SCORES = np.random.default_rng(0).random((2, 32, 48)).astype(np.float32)

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import segiou
+from segiou import MaskError
 from segiou.cli.main import main
-from segiou.masks.read import MaskError
 from segiou.measures.scores import ScoreOptions
 from segiou.measures.scores.files import ScoreShape
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.masks.formats.volumes import Volume
+from segiou.masks import Volume
 from segiou.measures.surfaces.arrays import surface_scores
 from segiou.regions.conventions import CONVENTIONS, SHARES
 
