@@ -61,10 +61,14 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     ----------
     labels : LabelSet, str, path, sequence of str or int
         The classes: a label set, the name of a preset, a TOML file, class
-        names for the values 0, 1, 2, …, or the number of classes.
+        names for the values 0, 1, 2, …, values such as ``"1-7"``, or the number
+        of classes; see :func:`segiou.load_labels`.
     pred_labels : the same, optional
         The label set of the predictions, if it differs from that of the truth.
-        Classes are matched by name.
+        Classes are matched by name, and those that are never predicted may be
+        missing. Values such as ``"0-6"`` or a number are those of the classes
+        of ``labels``, in order; None, or ``"none"`` in text, is for a class
+        that is never predicted.
     ignore : int, str or iterable of them
         Truth values whose pixels are dropped, in addition to the label set's.
         A class name stands for its values.

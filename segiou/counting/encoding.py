@@ -189,7 +189,7 @@ class Encoding:
             scores, instead of the label set's values.
         """
         by_name = {c.name: c.values for c in options.pred_labels.classes}
-        pred_values = [by_name[name] for name in options.labels.class_names]
+        pred_values = [by_name.get(name, ()) for name in options.labels.class_names]
         if pred_is_index:
             pred_values = [(i,) for i in range(options.num_classes)]
         return cls.of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Final, Literal, TypedDict, get_args
@@ -17,7 +17,7 @@ from segiou._support.text import Json
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labels
 
 Unassigned = Literal["error", "count"]
-Labels = LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int
+Labels = LabelSet | str | Path | Sequence[str] | Sequence[int | None] | Mapping[str, Any] | int
 
 
 class ClassArguments(TypedDict, total=False):
@@ -42,7 +42,8 @@ class ClassOptions:
     labels : LabelSet
         Classes and encoding of the truth.
     pred_labels : LabelSet
-        Encoding of the predictions, with the same class names in any order.
+        Encoding of the predictions: class names of the truth in any order, of those that
+        may be predicted.
     ignore : tuple of int
         Truth values whose pixels are ignored, including those of the label set.
     exclude : tuple of int
@@ -79,12 +80,12 @@ class ClassOptions:
         TypeError
             If an argument is of the wrong kind.
         ValueError
-            If a class is unknown, or the classes of truth and predictions differ.
+            If a class is unknown, or the predictions have other classes than the truth.
         """
         check_choice("unassigned", unassigned, get_args(Unassigned))
         truth_set = load_labels(labels)
-        pred_set = truth_set if pred_labels is None else load_labels(pred_labels)
-        _check_same_classes(truth_set, pred_set)
+        _check_valued(truth_set)
+        pred_set = truth_set if pred_labels is None else _predicted(truth_set, pred_labels)
         return cls(
             truth_set,
             pred_set,
@@ -104,6 +105,24 @@ class ClassOptions:
         include = np.ones(self.num_classes, dtype=bool)
         include[list(self.exclude)] = False
         return include
+
+    @property
+    def decided_values(self) -> NDArray[Any]:
+        """The value in predictions of each class that scores decide, (C,).
+
+        Raises
+        ------
+        ValueError
+            If a class has none.
+        """
+        values = {one.name: one.values[0] for one in self.pred_labels.classes}
+        if missing := [name for name in self.labels.class_names if name not in values]:
+            msg = (
+                f"pred_labels has no value for class {missing[0]!r}, but scores have a channel "
+                "for each class; omit pred_labels (--pred-labels)"
+            )
+            raise ValueError(msg)
+        return np.array([values[name] for name in self.labels.class_names])
 
     @property
     def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -246,15 +265,35 @@ class ClassOptions:
         return cls(truth, pred, tuple(data["ignore"]), tuple(data["exclude"]), data["unassigned"])
 
 
-def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
-    missing = sorted(set(truth_set.class_names) - set(pred_set.class_names))
-    extra = sorted(set(pred_set.class_names) - set(truth_set.class_names))
-    if missing or extra:
+def _check_valued(labels: LabelSet) -> None:
+    for one in labels.classes:
+        if not one.values:
+            msg = (
+                f"class {one.name!r} has no values; list the file values that map to it (only "
+                "pred_labels may have classes without values, which are never predicted)"
+            )
+            raise ValueError(msg)
+
+
+def _predicted(labels: LabelSet, given: Labels) -> LabelSet:
+    """The classes of predictions: a label set, or the declared classes with other values."""
+    from segiou.labels.listed_classes import listed_values
+
+    if (values := listed_values(given)) is not None:
+        return labels.with_values(values)
+    pred_set = load_labels(given)
+    missing = [name for name in labels.class_names if name not in pred_set.class_names]
+    if unknown := [name for name in pred_set.class_names if name not in labels.class_names]:
         msg = (
             f"pred_labels {pred_set.name!r} must have the same class names as labels "
-            f"{truth_set.name!r}: missing {missing or 'none'}, unknown {extra or 'none'}"
+            f"{labels.name!r}, or those that can be predicted: unknown {unknown}, missing "
+            f"{missing or 'none'}"
         )
         raise ValueError(msg)
+    kept = tuple(one for one in pred_set.classes if one.values)
+    if len(kept) == len(pred_set.classes):
+        return pred_set
+    return replace(pred_set, classes=kept, groups={})
 
 
 def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:

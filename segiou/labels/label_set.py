@@ -52,7 +52,7 @@ class LabelClass:
     name : str
         Unique within the label set.
     values : tuple of int
-        File values of this class, at least one.
+        File values of this class; none if it is never predicted.
     colors : tuple of (int, int, int)
         RGB colours of this class in colour masks; may be empty.
     """
@@ -69,9 +69,6 @@ class LabelClass:
             raise ValueError(msg)
         values = _values(f"values of class {self.name!r}", self.values)
         colors = _colors(f"colors of class {self.name!r}", self.colors)
-        if not values:
-            msg = f"class {self.name!r} has no values; list the file values that map to it"
-            raise ValueError(msg)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "colors", colors)
 
@@ -144,6 +141,9 @@ class LabelSet:
     def _check_consistent(self) -> None:
         if not self.classes:
             msg = f"label set {self.name!r} has no classes; expected at least one"
+            raise ValueError(msg)
+        if not self.declared_values:
+            msg = f"label set {self.name!r} has no values; list the file values of its classes"
             raise ValueError(msg)
         self._check_unique("class name", [[c.name] for c in self.classes])
         self._check_unique("value", [*(c.values for c in self.classes), self.ignore])
@@ -343,6 +343,28 @@ class LabelSet:
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(several))
         return cls(name="custom", classes=classes, ignore=ignored)
 
+    def with_values(self, values: Sequence[int | None]) -> LabelSet:
+        """The same classes with other values, without colours.
+
+        Parameters
+        ----------
+        values : sequence of int or None
+            One per class; a class with None is left out.
+
+        Raises
+        ------
+        ValueError
+            If there is not one per class, or a value is not unique.
+        """
+        if len(values) != self.num_classes:
+            msg = (
+                f"got {len(values)} values for the {self.num_classes} classes of label set "
+                f"{self.name!r}; pass one per class, in order ('none' if it is never predicted)"
+            )
+            raise ValueError(msg)
+        several = zip(self.class_names, values, strict=True)
+        return LabelSet("custom", tuple(LabelClass(n, (v,)) for n, v in several if v is not None))
+
     @classmethod
     def numbered(cls, num_classes: int, *, ignore: int | Iterable[int] = ()) -> LabelSet:
         """Build a label set of classes named by their numbers.
@@ -470,7 +492,7 @@ def _preset(name: str) -> LabelSet | None:
 
 
 def load_labels(
-    labels: LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int,
+    labels: LabelSet | str | Path | Sequence[str] | Sequence[int | None] | Mapping[str, Any] | int,
 ) -> LabelSet:
     """Convert a description of classes to a :class:`LabelSet`.
 
@@ -483,8 +505,9 @@ def load_labels(
         Face's ``id2label``, MMSegmentation's ``METAINFO`` as JSON, CVAT's
         ``labelmap.txt``, Ultralytics' ``data.yaml``, SemanticKITTI's YAML, a CSV
         file or text file of names, a raster with GDAL's ``.aux.xml``); class names
-        for the values 0, 1, 2, …, also as one text with commas; a mapping
-        from class name to its value or values, or from values to names
+        for the values 0, 1, 2, …, also as one text, ``"road,car"``; values, which also
+        name the classes, ``range(1, 4)`` or ``"1-3"``; a mapping
+        from class name to its value or values, ``"road=7,car=26"``, or from values to names
         (``model.config.id2label``, where 255 is ignored); or the number of classes.
 
     Raises
@@ -500,21 +523,28 @@ def load_labels(
     (('sky', 'building', 'pole'), 2)
     >>> load_labels({"road": 7, "car": [26, 27]}).class_values
     ((7,), (26, 27))
+    >>> load_labels("road=7,car=26").class_values, load_labels("1-3").class_names
+    (((7,), (26,)), ('1', '2', '3'))
     """
     if isinstance(labels, LabelSet):
         return labels
+    if isinstance(labels, Mapping):
+        return of_mapping(labels)
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
-    if isinstance(labels, Mapping):
-        return _of_mapping(labels)
     if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):
-        return LabelSet.from_names(labels)
+        several: Any = labels if isinstance(labels, (Sequence, set, frozenset)) else [*labels]
+        if all(isinstance(name, str) for name in several):
+            return LabelSet.from_names(several)
+        from segiou.labels.listed_classes import of_values
+
+        return of_values(several) or LabelSet.from_names(several)
     wanted = "a label set, its name or file, class names or their number"
     check_kind("labels", labels, (str, Path), wanted)
     return _of_name(str(labels))
 
 
-def _of_mapping(labels: Mapping[Any, Any]) -> LabelSet:
+def of_mapping(labels: Mapping[Any, Any]) -> LabelSet:
     """The label set of a mapping from names to values, or from values to names."""
     if labels and all(isinstance(name, str) for name in labels.values()):
         from segiou.labels.label_files import of_id2label
@@ -534,15 +564,16 @@ def _of_name(name: str) -> LabelSet:
 
         return read_label_file(path)
     from segiou._support.optional import find_plugin, plugin_names
+    from segiou.labels.listed_classes import names_in, of_values
 
-    if "," in name and "" not in (names := [part.strip() for part in name.split(",")]):
-        return LabelSet.from_names(names)
+    if (listed := of_values(name) or names_in(name)) is not None:
+        return listed
     added: LabelSet | None = find_plugin("labelsets", name, LabelSet)
     if added is not None:  # which is found by this name, whatever its own is
         return replace(added, name=name)
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
-    other = "or pass the path of a label file, names as in road,car, or a number"
+    other = "or pass the path of a label file, names as in road,car, values as in 1-7, or a number"
     known = f". Presets: {', '.join(presets)}; {other}"
     msg = f"unknown label set {name!r}: neither a preset nor a file{near or known}"
     raise ValueError(msg)

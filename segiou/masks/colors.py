@@ -73,7 +73,7 @@ def packed(colors: NDArray[Any]) -> NDArray[np.uint32]:
 def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
     """Codes of all 2^24 colours, and the value of each code."""
     table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
-    entries = [(entry.values[0], entry.colors) for entry in labels.classes]
+    entries = [(entry.values[0], entry.colors) for entry in labels.classes if entry.values]
     if labels.ignore_colors:
         entries.append((labels.ignore[0], labels.ignore_colors))
     for code, (_, colors) in enumerate(entries):

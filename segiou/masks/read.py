@@ -381,7 +381,7 @@ def _labels_of_names(
     raw: RawMask, labels: LabelSet | None, path: str | Path
 ) -> NDArray[np.integer[Any]]:
     """Map each pixel to the first value of the class with its name."""
-    values = {one.name: one.values[0] for one in labels.classes} if labels else {}
+    values = {c.name: c.values[0] for c in labels.classes if c.values} if labels else {}
     ignored = labels.ignore[0] if labels and labels.ignore else None
     is_yolo = raw.kind == "YOLO"
     background = background_of(values)

@@ -151,8 +151,6 @@ class ArrayScorer:
             measure.check_arrays()
         self._empty, self._measures, self._spacing = header, measures, spacing
         self._matrix = ConfusionMatrix.from_options(header.options)
-        values = {entry.name: entry.values[0] for entry in header.options.pred_labels.classes}
-        self._values = np.array([values[name] for name in header.options.labels.class_names])
         self._scorer: PairScorer | None = None
 
     @property
@@ -195,7 +193,7 @@ class ArrayScorer:
                 local = [to_host(a) if is_on_device(a) else a for a in (truth, pred, mask)]
                 counted, pred = self._matrix._count_decided(*local, **decision)
                 if not is_labels:
-                    pred = self._values.take(pred)
+                    pred = self._empty.options.decided_values.take(pred)
                     scores = as_array(local[1], "pred")
                     scores = scores if argmax is None else np.moveaxis(scores, argmax, 0)
             else:

@@ -168,6 +168,7 @@ class ScoreOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> ScorePlan:
         """The plan for these classes."""
+        _ = classes.decided_values  # each class needs one
         is_groups = self.channels == "groups"
         if not self.channels and classes.groups:
             is_groups = classes.labels.source.startswith("nnU-Net")
@@ -285,9 +286,7 @@ class ScorePlan(Plan):
             decided = self._decided(planes, axis)
         except TypeError as error:
             raise MaskError(path, str(error)) from None
-        by_name = {one.name: one.values[0] for one in self.classes.pred_labels.classes}
-        values = np.array([by_name[name] for name in self.classes.labels.class_names])
-        labels = values[decided.astype(np.intp)]
+        labels = self.classes.decided_values[decided.astype(np.intp)]
         if volume is not None:
             volume = replace(volume, values=labels, spacing=volume.spacing[: labels.ndim])
         return ScoredPrediction(labels, planes, volume)
