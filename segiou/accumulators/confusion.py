@@ -28,7 +28,7 @@ from segiou.counting.arrays import (
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts, check_memory, counts_array
 from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
-from segiou.counting.scores import NanScoresError, nan_pixels, scores_to_labels
+from segiou.counting.scores import NanScoresError, ScaleCheck, nan_pixels, scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import load_labels
 
@@ -131,6 +131,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     def _start(self, classes: ClassOptions) -> None:
         self._device_tables: dict[Any, Any] = {}
+        self._scale = ScaleCheck()  # shared with empty copies, so that a loop warns once
         super()._start(classes)
 
     def _forget(self) -> None:
@@ -344,6 +345,9 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """Convert scores to labels; scores may be NaN on ignored pixels."""
         pred = with_dimensions_of(truth, pred, options["argmax"])
         mask = with_dimensions_of(truth, mask)
+        if options["threshold"] is not None and not self._scale.is_done:
+            limit, ignore = options["threshold"], self.options.ignore
+            self._scale.check(truth, pred, limit, ignore=ignore, mask=mask)
         try:
             return scores_to_labels(pred, **options)
         except NanScoresError:
@@ -460,6 +464,10 @@ class ChannelCounts(PixelAccumulator):
         names = load_labels(labels).class_names
         self._start(ClassOptions.of(names, exclude=exclude))
 
+    def _start(self, classes: ClassOptions) -> None:
+        self._scale = ScaleCheck()
+        super()._start(classes)
+
     def _empty(self) -> NDArray[np.int64]:
         return np.zeros((len(_ROWS), self.num_classes), dtype=np.int64)
 
@@ -525,6 +533,10 @@ class ChannelCounts(PixelAccumulator):
             )
             raise ValueError(msg)
         counts = count_channels(truth, pred, axis=axis, mask=mask, threshold=threshold)
+        if threshold is not None and not self._scale.is_done:
+            if np.ndim(mask) == len(shape) - 1 > 0:
+                mask = np.broadcast_to(np.expand_dims(as_array(mask, "mask"), axis), shape)
+            self._scale.check(truth, with_dimensions_of(truth, pred), threshold, mask=mask)
         pixels = int(np.prod(shape, dtype=np.int64)) // self.num_classes
         return self.add(counts, ignored=pixels - counts.total)
 

@@ -31,7 +31,7 @@ from segiou.counting.arrays import (
 )
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
-from segiou.counting.scores import NanScoresError
+from segiou.counting.scores import NanScoresError, scale_of, warn_of_scale
 from segiou.counting.value_codes import ValueCodes, can_hold
 
 
@@ -295,6 +295,8 @@ def operations_for(tensor: Any) -> Operations:
 NONE_MET = -(1 << 31)
 #: Stands for a label that is not a whole number.
 NOT_WHOLE = NONE_MET + 1
+#: Length of the maxima of a count.
+NUM_MAXIMA = 3
 #: Larger values are clipped to these on devices of 32 bits: floats, and integers.
 LARGEST_FLOAT, LARGEST_INTEGER = (1 << 31) - 128, (1 << 31) - 1
 
@@ -308,7 +310,8 @@ class DeviceCount(NamedTuple):
     """(C + 2) · (C + 1) + 1 integers: the flat table with rows for ignored and undeclared truth,
     and the number of NaN scores. The sums of batches are added."""
     maxima: Any
-    """The largest undeclared value of truth and of prediction, or the maximum over batches."""
+    """The largest undeclared value of truth and of prediction, and of :func:`scale_of`; or the
+    maximum over batches."""
 
     def plus(self, other: DeviceCount) -> DeviceCount:
         """The counts of both batches."""
@@ -399,20 +402,22 @@ class CodeTables:
         elif threshold is not None:
             pred, score = exceeds(pred, threshold), ops.flat(pred)
         score = None if score is None else ops.flat(score)
-        return self._count(ops.flat(truth), ops.flat(pred), mask, score)
+        return self._count(ops.flat(truth), ops.flat(pred), mask, score, threshold)
 
-    def _count(self, truth: Any, pred: Any, mask: Any, score: Any) -> DeviceCount:
+    def _count(
+        self, truth: Any, pred: Any, mask: Any, score: Any, threshold: float | None
+    ) -> DeviceCount:
         """Count checked labels; `score` is the largest score of each pixel, if there are scores."""
         ops, classes = self.ops, self.encoding.num_classes
         cells = (classes + 2) * (classes + 1)
         if 0 in tuple(truth.shape):
-            nothing = np.zeros(cells + 1, dtype=np.int64), np.full(2, NONE_MET)
+            nothing = np.zeros(cells + 1, dtype=np.int64), np.full(NUM_MAXIMA, NONE_MET)
             return DeviceCount(ops, *map(ops.array, nothing))
         truth_values, t = self.codes(truth, self.encoding.truth, self.truth)
         if mask is not None:
             t = ops.xp.where(mask, t, classes)
         bad_truth = ops.xp.where(t == self.encoding.truth.undeclared, truth_values, NONE_MET)
-        maxima = [ops.largest(bad_truth)] * 2
+        maxima = [ops.largest(bad_truth)] * NUM_MAXIMA
         if score is None:
             pred_values, p = self.codes(pred, self.encoding.pred, self.pred)
             bad_pred = ops.xp.where((p == classes) & (t < classes), pred_values, NONE_MET)
@@ -424,6 +429,9 @@ class CodeTables:
         if score is not None:
             nan = (score != score) & (t != classes)  # ignored pixels may have any prediction
             sums = ops.join([sums[:-1], ops.total(nan)])
+        if threshold is not None and "float" in dtype_name(score):
+            scale = ops.wide(scale_of(score, threshold, ops.xp), 32)
+            maxima[2] = ops.largest(ops.xp.where(t < classes, scale, 0))
         return DeviceCount(ops, sums, ops.join(maxima))
 
 
@@ -499,7 +507,7 @@ def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
     """Transfer counts to the host and check them; raises as :func:`read_counts`."""
     with count.operations.here():
         both = to_host(count.operations.join([count.sums, count.maxima]))
-    return read_counts(encoding, both[:-2], both[-2:])
+    return read_counts(encoding, both[:-NUM_MAXIMA], both[-NUM_MAXIMA:])
 
 
 def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> ConfusionCounts:
@@ -513,6 +521,7 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> Confusio
         raise DeviceValuesError("truth", bad, int(maxima[0]))
     if encoding.unassigned == "error" and (bad := int(np.add.reduce(table[:-2, -1]))):
         raise DeviceValuesError("pred", bad, int(maxima[1]))
+    warn_of_scale(int(maxima[2]))
     if not ignored and looks_one_hot(table[:-2]):
         text = (
             f"the counts look like those of one-hot arrays: only 2 of {classes} classes occur, and "

@@ -95,20 +95,59 @@ def scores_to_labels(
     return labels
 
 
-def warn_of_scale(scores: NDArray[Any], threshold: float) -> None:
-    """Warn if a threshold of probabilities meets other scores, or one of logits probabilities."""
-    if is_bfloat16(scores.dtype):
-        scores = (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
-    within = low >= -_ROUNDING and high <= 1 + _ROUNDING
-    text = f"threshold={float(threshold):g}, but scores range from {low:.3g} to {high:.3g}, so they"
-    if 0 < threshold < 1 and not within:
-        text += " are probably logits; pass threshold=0, or apply a sigmoid"
-    elif threshold == 0 and within and bool(((scores > 0) & (scores < 1)).any()):
-        text += " are probably probabilities; pass threshold=0.5"
+class ScaleCheck:
+    """Warns once of scores of another scale than that of the threshold, by the first scores."""
+
+    def __init__(self) -> None:
+        self.is_done = False
+
+    def check(
+        self, truth: Any, scores: Any, threshold: float, *, ignore: Any = (), mask: Any = None
+    ) -> None:
+        """Check scores in the shape of the truth, without ignored and masked values."""
+        labels, scores = as_array(truth, "truth"), as_array(scores, "pred")
+        mask = np.True_ if mask is None else as_array(mask, "mask")
+        if is_bfloat16(scores.dtype):
+            scores = (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        is_wrong = labels.shape != scores.shape or mask.shape not in ((), scores.shape)
+        if scores.dtype.kind != "f" or is_wrong or mask.dtype != np.bool_:
+            return  # of integers, or an error of the count
+        valid = ~np.isin(labels, ignore) & mask
+        if valid.any():
+            scores = scores[valid]
+            warned = warn_of_scale(int(scale_of(scores, threshold).max()))
+            self.is_done = warned or bool(scores.min() < scores.max())  # not by a trial run
+
+
+#: What scores show about a threshold; the largest of all scores counts.
+_PROBABILITIES, _LOGITS, _WRONG_LOGITS = 1, 2, 3
+
+
+def scale_of(scores: Any, threshold: float, xp: Any = np) -> Any:
+    """A number for each score, whose maximum is for `warn_of_scale`; NaN and others are 0."""
+    is_outside = (scores < -_ROUNDING) | (scores > 1 + _ROUNDING)
+    if threshold == 0:
+        is_between = (scores > 0) & (scores < 1)
+        return xp.where(is_outside, _LOGITS, xp.where(is_between, _PROBABILITIES, 0))
+    return xp.where(is_outside, _WRONG_LOGITS if 0 < threshold < 1 else 0, 0)
+
+
+def warn_of_scale(scale: int) -> bool:
+    """Warn if a threshold of probabilities met logits, or one of logits probabilities."""
+    if scale == _WRONG_LOGITS:
+        text = (
+            "threshold is between 0 and 1, but scores are outside [0, 1], so they are probably "
+            "logits; pass threshold=0, or apply a sigmoid"
+        )
+    elif scale == _PROBABILITIES:
+        text = (
+            "threshold is 0, but all scores are in [0, 1], so they are probably probabilities; "
+            "pass threshold=0.5"
+        )
     else:
-        return
+        return False
     warnings.warn(text, stacklevel=3)
+    return True
 
 
 def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[np.bool_]:

@@ -10,18 +10,19 @@ import numpy as np
 from keras import ops
 
 from segiou.accumulators.histograms.compiled_counts import CompiledScores
-from segiou.counting.arrays import dtype_name, framework_of, is_on_device
+from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
 from segiou.counting.device_counts import (
     LARGEST_FLOAT,
     LARGEST_INTEGER,
     NONE_MET,
+    NUM_MAXIMA,
     DeviceCount,
     Operations,
     three_dimensions,
     within,
 )
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.counting.scores import NanScoresError
+from segiou.counting.scores import NanScoresError, warn_of_scale
 from segiou.hooks._compiled import CompiledCounts
 from segiou.hooks._scoring import Scoring
 
@@ -97,6 +98,7 @@ class KerasCounts(CompiledCounts):
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(_Operations(), scoring.empty())
         self.scoring: Any = scoring
+        self._has_warned = False
 
     def count(self, truth: Any, pred: Any, mask: Any, decision: dict[str, Any]) -> DeviceCount:
         """Count a batch; values that raise on the host are counted, to be reported later."""
@@ -109,7 +111,7 @@ class KerasCounts(CompiledCounts):
                 pass
             else:
                 sums = np.append(table.ravel(), 0).astype(np.int32)
-                maxima = np.full(2, NONE_MET, np.int32)
+                maxima = np.full(NUM_MAXIMA, NONE_MET, np.int32)
                 return DeviceCount(self.ops, *map(ops.convert_to_tensor, (sums, maxima)))
         counted: DeviceCount = self.tables.count(truth, pred, mask=mask, **decision)
         return counted
@@ -130,6 +132,14 @@ class KerasCounts(CompiledCounts):
         whole = ops.where(wrong, ops.zeros_like(values), ops.clip(values, -limit, limit))
         return ops.cast(whole, f"int{self.ops.widest}"), wrong
 
+    def warn_of_scale(self, largest: Any, met: Any) -> None:
+        """Warn once of scores of another scale, as sums over devices; not inside compiled code."""
+        if self.scoring.threshold is None or self._has_warned or not _has_values(largest):
+            return
+        sums, devices = int(to_host(largest)[2]), int(to_host(met)[2])
+        if devices and sums % devices == 0:
+            self._has_warned = warn_of_scale(sums // devices)
+
     def _labels_of_one_hot(self, truth: Any) -> tuple[Any, Any]:
         axis = self.scoring.axis
         values = [label.values[0] for label in self.scoring.options.labels.classes]
@@ -140,13 +150,19 @@ class KerasCounts(CompiledCounts):
 
 def _is_eager(tensor: Any) -> bool:
     """Whether a tensor has values in the host's memory."""
+    return _has_values(tensor) and not is_on_device(tensor)
+
+
+def _has_values(tensor: Any) -> bool:
+    """Whether a tensor is not a symbol of compiled code."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.compiler.is_compiling():
         return False
     try:
-        return framework_of(tensor) is not None and not is_on_device(tensor)
-    except TypeError:  # symbolic
+        is_on_device(tensor)
+    except TypeError:
         return False
+    return framework_of(tensor) is not None
 
 
 def number_of(condition: Any) -> Any:

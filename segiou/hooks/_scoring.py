@@ -19,9 +19,8 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.formulas import Formula, formulas_of
 from segiou.accumulators.histograms.score_bins import ScoreBins
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.counting.arrays import AtLeast, as_array, not_compiled
+from segiou.counting.arrays import AtLeast, not_compiled
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
-from segiou.counting.scores import warn_of_scale
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
@@ -174,7 +173,6 @@ class MatrixScoring(Scoring):
             raise ValueError(msg)
         threshold = options.get("threshold")
         self.threshold = None if threshold is None else self.protocol.threshold(threshold)
-        self._has_scale = False
         self._known: dict[str, dict[str, Entry]] = {}
         self.entries()  # raises for unknown names
 
@@ -184,11 +182,11 @@ class MatrixScoring(Scoring):
 
     def empty(self) -> ConfusionMatrix:
         """A confusion matrix without counts."""
-        return ConfusionMatrix.from_options(self.options)
+        return self._counting.empty()
 
     @cached_property
     def _counting(self) -> ConfusionMatrix:
-        return self.empty()
+        return ConfusionMatrix.from_options(self.options)
 
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
@@ -207,7 +205,6 @@ class MatrixScoring(Scoring):
             if len(pred.shape) == len(truth.shape) + 1:
                 pred = reading.without_channel(pred, self.axis, truth)
             self.options.check_scores(tuple(pred.shape), None)
-            self._check_scale(truth, pred)
             return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
         truth = reading.whole_numbers(truth)
         if reading.is_one_hot(truth, pred, self.axis, self.options.num_classes):
@@ -234,21 +231,6 @@ class MatrixScoring(Scoring):
         if (classes == 2 or is_last) and -len(shape) <= self.axis < len(shape):
             option = "" if self.threshold is None else "threshold=T"
             self.options.check_single(shape, (self.axis,), option)
-
-    def _check_scale(self, truth: Any, pred: Any) -> None:
-        """Warn of scores of another scale than that of the threshold, by the first batch."""
-        is_unknown = reading.is_tracer(pred) or reading.is_tracer(truth)
-        if self._has_scale or is_unknown or not reading.is_float(pred):
-            return
-        try:
-            labels, scores = as_array(truth, "truth"), as_array(pred, "pred")
-        except (TypeError, NotImplementedError):  # symbolic
-            return
-        if labels.shape == scores.shape:
-            scores = scores[~np.isin(labels, self.options.ignore)]
-        if scores.size and self.threshold is not None:
-            self._has_scale = True
-            warn_of_scale(scores, self.threshold)
 
     @staticmethod
     def _counts(counted: Any) -> Counts:

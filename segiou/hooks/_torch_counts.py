@@ -11,20 +11,21 @@ from torch.nn.functional import pad
 
 from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import ConfusionCounts
-from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
+from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA, count_on_device, read_counts
 from segiou.hooks._scoring import MatrixScoring, Scoring
 from segiou.hooks.distributed import DeferredErrors
 
 #: Place in the maxima of a process that could not count a batch.
-_FAILED = 2
+_FAILED = NUM_MAXIMA
 
 
 class TorchCounter:
     """Counts batches into two tensors, whose sums and maxima over processes are the total.
 
     Sums are the counts, the number of NaN scores and that of batches. Maxima are the largest
-    undeclared values, a process that could not count a batch, if any, and a digest of the options,
-    which must be equal on all processes. Label pairs are counted on their own device.
+    undeclared values, the scale of scores, a process that could not count a batch, if any, and a
+    digest of the options, which must be equal on all processes. Label pairs are counted on their
+    own device.
     """
 
     def __init__(self, scoring: Scoring) -> None:
@@ -42,7 +43,7 @@ class TorchCounter:
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima before the first batch."""
         sums = torch.zeros(math.prod(self._shape) + 2, dtype=torch.int64)
-        return sums, torch.tensor([NONE_MET, NONE_MET, 0, *self.scoring.digest])
+        return sums, torch.tensor([*[NONE_MET] * NUM_MAXIMA, 0, *self.scoring.digest])
 
     def check(self, maxima: Any) -> None:
         """Raise a ValueError if counts were made with different options, or not at all."""
@@ -88,7 +89,9 @@ class TorchCounter:
         encoding, tables = self._counting._encoding, self._tables
         counted = count_on_device(encoding, truth, pred, tables=tables, **decision)
         added = pad(counted.sums.to(sums.device), (0, 1), value=1)
-        largest = pad(counted.maxima.to(maxima.device), (0, len(maxima) - 2), value=NONE_MET)
+        largest = pad(
+            counted.maxima.to(maxima.device), (0, len(maxima) - NUM_MAXIMA), value=NONE_MET
+        )
         return sums + added, torch.maximum(maxima, largest)
 
     def _on_host(self, sums: torch.Tensor, truth: Any, pred: Any, decision: Any) -> torch.Tensor:

@@ -18,7 +18,7 @@ import numpy as np
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.counting.device_counts import NONE_MET, Jax
+from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA, Jax
 from segiou.hooks._compiled import CompiledCounts, carry
 from segiou.hooks._scoring import of_kind
 from segiou.labels.class_options import ClassArguments, ClassOptions
@@ -36,7 +36,7 @@ class CountState(NamedTuple):
     high : jax.Array
         High part of each count, ``count // 2**20``.
     maxima : jax.Array
-        The largest undeclared value of truth and of prediction, if any.
+        The largest undeclared value of truth and of prediction, if any, and the scale of scores.
     batches : jax.Array
         Number of batches that were added.
     """
@@ -79,7 +79,9 @@ class PixelCounter:
     def init(self) -> CountState:
         """A state without counts."""
         low, high = (jnp.zeros(self._counts.cells, jnp.int32) for _ in range(2))
-        return CountState(low, high, jnp.full(2, NONE_MET, jnp.int32), jnp.zeros((), jnp.int32))
+        return CountState(
+            low, high, jnp.full(NUM_MAXIMA, NONE_MET, jnp.int32), jnp.zeros((), jnp.int32)
+        )
 
     def update(
         self,

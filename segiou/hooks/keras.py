@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from segiou._support.text import plural
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import to_host
-from segiou.counting.device_counts import NONE_MET
+from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA
 from segiou.hooks._compiled import BASE
 from segiou.hooks._reading import callers
 from segiou.hooks._scoring import Counting, HistogramScoring, missing, scoring_of
@@ -73,9 +73,10 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         cells = self._counts.cells
         # Keras sums each of these over the devices of a distributed model.
         sizes = {"low": (cells,), "high": (cells,), "batches": (), "refused": (2,)}
+        most = (NUM_MAXIMA,)
         self.low, self.high, self.batches, self.refused, self.largest, self.met = (
             self.add_variable(shape, "zeros", dtype="int32", name=name)
-            for name, shape in {**sizes, "largest": (2,), "met": (2,)}.items()
+            for name, shape in {**sizes, "largest": most, "met": most}.items()
         )
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
@@ -121,6 +122,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         """The scores: a scalar or a dict of scalars; NaN if undefined."""
         sums = ops.cast(self.high.value, "float32") * BASE + ops.cast(self.low.value, "float32")
         refused = ops.sum(ops.cast(self.refused.value, "float32"))
+        self._counts.warn_of_scale(self.largest.value, self.met.value)
         known = scores_of_sums(sums, refused, self._counts.tables, self.scoring)
         only = self.scoring.only
         return known[only] if only else {self._prefix + key: one for key, one in known.items()}
@@ -161,9 +163,9 @@ class SegmentationScores(Counting, keras.metrics.Metric):
                 "weighted_metrics=, so that only the loss uses the weights"
             )
             raise ValueError(msg)
-        if met.max() > 1:
+        if (devices := met[:2].max()) > 1:
             msg = (
-                f"undeclared values were counted on {met.max()} devices; run the model on a single "
+                f"undeclared values were counted on {devices} devices; run the model on a single "
                 "device to see the values"
             )
             raise ValueError(msg)

@@ -100,10 +100,11 @@ class Evaluator(Accumulator):
         check_choice("conflict", conflict, ("error", "first"))
         self._empty, self._measures = header, measures
         self.conflict: Conflict = conflict
+        self._matrix = ConfusionMatrix.from_options(header.options)
         self._forget()
 
     def _forget(self) -> None:
-        self._scorer = ArrayScorer(self._empty, self._measures)
+        self._scorer = ArrayScorer(self._empty, self._measures, matrix=self._matrix)
         self._named: dict[str, ImageCount] = {}
         self._numbered: list[ImageCount] = []
 

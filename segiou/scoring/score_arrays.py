@@ -146,11 +146,17 @@ def _by_name(
 class ArrayScorer:
     """Counts images that are arrays; the first shows whether they are volumes."""
 
-    def __init__(self, header: Header, measures: Sequence[Measure], spacing: Any = None) -> None:
+    def __init__(
+        self,
+        header: Header,
+        measures: Sequence[Measure],
+        spacing: Any = None,
+        matrix: ConfusionMatrix | None = None,
+    ) -> None:
         for measure in measures:
             measure.check_arrays()
         self._empty, self._measures, self._spacing = header, measures, spacing
-        self._matrix = ConfusionMatrix.from_options(header.options)
+        self._matrix = matrix or ConfusionMatrix.from_options(header.options)
         self._scorer: PairScorer | None = None
 
     @property

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix, ScoreHistogram, score
+from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram, score
 from segiou.scoring import Evaluator
 
 
@@ -331,41 +331,138 @@ def test_compiled_code_does_not_count_more_channels_as_labels(torch, need, name)
         update(truth.numpy(), truth.numpy())
 
 
-@pytest.mark.parametrize("name", [one for one in ADAPTERS if one != "jax"])
+def plain_loops(truth, scores, **options):
+    """Loops without an adapter, and compiled functions, by name."""
+    classes, decided = {"ignore": 255}, {"threshold": options["threshold"]}
+    valid = truth.numpy() != 255
+
+    def matrix(counted, **mask):
+        return counted.update(truth.numpy() * valid, scores, **decided, **mask).matrix
+
+    def jit():
+        import jax
+
+        from segiou.hooks.jax import PixelCounter
+
+        counter = PixelCounter(ConfusionMatrix(2, **classes))
+        step = jax.jit(lambda state, *batch: counter.update(state, *batch, **decided))
+        state = counter.init()
+        for _ in range(2):
+            state = step(state, truth.numpy(), scores.numpy())
+        return counter.confusion_matrix(state)
+
+    return {
+        "matrix": lambda: ConfusionMatrix(2, **classes).update(truth, scores, **decided),
+        "mask": lambda: matrix(ConfusionMatrix(2), mask=valid),
+        "count": lambda: ConfusionMatrix(2, **classes).count(truth, scores, **decided),
+        "list": lambda: ConfusionMatrix(2, **classes).update(
+            [*truth, truth[0, :2]], [*scores, scores[0, :2]], **decided
+        ),
+        "evaluator": lambda: Evaluator(2, **classes).update(truth, scores, **decided),
+        "measures": lambda: Evaluator(2, measures=["objects"], **classes).update(
+            truth, scores, **decided
+        ),
+        "score": lambda: score(truth, scores, labels=2, **classes, **decided),
+        "channels": lambda: ChannelCounts(3).update(
+            truth.numpy() * valid, scores, axis=0, mask=valid, **decided
+        ),
+        "jit": jit,
+    }
+
+
+PLAIN = ("matrix", "mask", "count", "list", "evaluator", "measures", "score", "channels", "jit")
+
+
+def scale_warnings(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    texts = [str(one.message) for one in caught]
+    return [text.partition("so they ")[2] for text in texts if text.startswith("threshold is")]
+
+
+OF_LOGITS = "are probably logits; pass threshold=0, or apply a sigmoid"
+OF_PROBABILITIES = "are probably probabilities; pass threshold=0.5"
+
+
+@pytest.mark.parametrize("name", [*(one for one in ADAPTERS if one != "jax"), *PLAIN])
 def test_a_threshold_of_another_scale_warns_once(torch, need, name):
-    need(name.split("_")[0])
+    for part in {"jit": ["jax"]}.get(name, [] if name in PLAIN else [name.split("_")[0]]):
+        need(part)
     generator = torch.Generator().manual_seed(0)
     truth = torch.randint(0, 2, (3, 8, 9), generator=generator)
     truth[0, 0] = 255
     logits = 2 * torch.randn((3, 8, 9), generator=generator)
 
     def warned(scores, threshold):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            of_each(2, truth, scores, threshold=threshold, ignore=255)[name]()
-        texts = [str(one.message) for one in caught]
-        return [text.partition("so they ")[2] for text in texts if text.startswith("threshold=")]
+        if name in PLAIN:
+            return scale_warnings(plain_loops(truth, scores, threshold=threshold)[name])
+        return scale_warnings(of_each(2, truth, scores, threshold=threshold, ignore=255)[name])
 
-    of_logits = "are probably logits; pass threshold=0, or apply a sigmoid"
-    assert warned(logits, 0.5) == [of_logits]
+    assert warned(logits, 0.5) == [OF_LOGITS]
     assert warned(logits.bfloat16().float(), 0.0) == []
-    assert warned(logits.sigmoid(), 0.0) == ["are probably probabilities; pass threshold=0.5"]
+    assert warned(logits.sigmoid(), 0.0) == [OF_PROBABILITIES]
     assert warned(logits.sigmoid(), 0.5) == []
-    assert warned((logits > 0).float(), 0.0) == []
+    assert warned((logits > 0).float(), 0.0) == warned((logits > 0).float(), 0.5) == []
     padded = torch.where(truth == 255, -100.0, logits.sigmoid())  # ignored pixels do not count
     assert warned(padded, 0.5) == []
 
 
-def test_the_scale_of_later_batches_is_not_checked(torch):
+def test_integers_have_no_scale():
+    truth, grey = np.array([[0, 1]]), np.array([[0, 255]], np.uint8)
+    assert scale_warnings(lambda: ConfusionMatrix(2).update(truth, grey, threshold=0.5)) == []
+
+
+@pytest.mark.parametrize("kind", ["torchmetrics", "matrix", "evaluator", "channels"])
+def test_the_scale_of_later_batches_is_not_checked(torch, kind):
     truth, logits = torch.zeros((1, 3, 4)).long(), torch.full((1, 3, 4), 3.0)
-    found = metric(2, threshold=0.5)
-    with pytest.warns(UserWarning, match="threshold=0.5, but scores range from 3 to 3"):
-        found.update(logits.bfloat16(), truth)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found.update(logits, truth)
-        found.reset()
-        found.update(logits, truth)
+    found, axis = {
+        "torchmetrics": lambda: (metric(2, threshold=0.5), None),
+        "matrix": lambda: (ConfusionMatrix(2), {}),
+        "evaluator": lambda: (Evaluator(2), {}),
+        "channels": lambda: (ChannelCounts(3), {"axis": 1}),
+    }[kind]()
+
+    def update(scores):
+        if axis is None:
+            found.update(scores, truth)
+        else:
+            found.update(truth, scores, threshold=0.5, **axis)
+
+    assert scale_warnings(lambda: update(logits)) == [OF_LOGITS]
+    more = logits + 1
+    assert scale_warnings(lambda: (update(more), found.reset(), update(more))) == []
+
+
+SCALE_OF_KERAS = """
+import json
+import warnings
+import keras
+import numpy as np
+from segiou.hooks.keras import SegmentationScores
+
+found = []
+rng = np.random.default_rng(0)
+x, y = 2 * rng.standard_normal((6, 8, 9, 1)).astype("float32"), rng.integers(0, 2, (6, 8, 9, 1))
+for activation, threshold in ((None, 0.5), (None, 0.0), ("sigmoid", 0.0), ("sigmoid", 0.5)):
+    model = keras.Sequential([keras.Input((8, 9, 1)), keras.layers.Activation(activation)])
+    model.compile(loss="mse", metrics=[SegmentationScores(2, threshold=threshold)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            model.evaluate(x, y, batch_size=2, verbose=0)
+    texts = [str(one.message) for one in caught]
+    found.append([text for text in texts if text.startswith("threshold is")])
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+def test_a_threshold_of_another_scale_in_keras(need_keras, run_python, backend):
+    need_keras(backend)
+    found = run_python(SCALE_OF_KERAS, KERAS_BACKEND=backend)
+    found = [[text.partition("so they ")[2] for text in texts] for texts in found]
+    assert found == [[OF_LOGITS], [], [OF_PROBABILITIES], []]
 
 
 CHANNELS_OF_KERAS = """
@@ -421,7 +518,7 @@ def test_one_hot_pairs_show_in_the_counts():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             sums = np.append(table.ravel(), 0)
-            read_counts(Encoding.of_classes(ClassOptions.of(4)), sums, [0, 0])
+            read_counts(Encoding.of_classes(ClassOptions.of(4)), sums, [0, 0, 0])
         return [str(one.message) for one in caught]
 
     # 1000 pixels of 4 classes as one-hot: 4000 values, of which 1000 are 1 on each side.

@@ -317,7 +317,7 @@ def test_sums_of_a_table_read_back():
     count = cm.count([0, 1, 2, 255], [0, 1, 9, 9])
     encoding = Encoding.of_classes(cm.options)
     sums = np.append(encoding.table_of(count).ravel(), 0)
-    back = read_counts(encoding, sums, np.array([0, 0]))
+    back = read_counts(encoding, sums, np.array([0, 0, 0]))
     np.testing.assert_array_equal(back.table, count.table)
     assert back.ignored == 1
 

@@ -23,6 +23,7 @@ from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import check_same_shape, dtype_name
 from segiou.counting.device_counts import (
     NONE_MET,
+    NUM_MAXIMA,
     CodeTables,
     DeviceCount,
     DeviceValuesError,
@@ -97,7 +98,7 @@ class CompiledScores:
         ends = [ops.total(one) for one in (t == classes, bad, nan, outside)]
         largest = ops.largest(ops.xp.where(bad, values, NONE_MET))
         sums = ops.join([*self._counted(t, valid, raw, *binned), *ends])
-        return DeviceCount(ops, sums, ops.join([largest, largest]))
+        return DeviceCount(ops, sums, ops.join([largest] * NUM_MAXIMA))
 
     @property
     def _truth(self) -> tuple[Any, Any]:
