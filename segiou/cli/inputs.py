@@ -92,7 +92,7 @@ def command_of(parsed: argparse.Namespace) -> str:
 def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
     """Background and the classes that have files; None if no file matches."""
     from segiou.masks.sources.class_files import BACKGROUND, check_pattern, classes_of
-    from segiou.masks.sources.folders import open_source
+    from segiou.masks.sources.opening import open_source
 
     check_pattern("--class-files", pattern)
     names = {name for place in places for name in classes_of(open_source(place), pattern)}

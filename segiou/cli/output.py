@@ -17,7 +17,8 @@ from segiou.cli.thresholds import Outcome, not_worse, outcomes
 from segiou.document.parts import GAP, Part, Section
 from segiou.document.renderers import RENDERERS, rendered
 from segiou.masks.raw_mask import RawMask
-from segiou.masks.sources.folders import Source, open_source
+from segiou.masks.sources.folders import Source
+from segiou.masks.sources.opening import open_source
 from segiou.report.formats import nnunet_summary, render, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run

@@ -20,8 +20,8 @@ from segiou.masks.sources.folders import (
     LocalFolder as LocalFolder,
     RemoteFolder as RemoteFolder,
     Source as Source,
-    open_source as open_source,
 )
+from segiou.masks.sources.opening import open_source as open_source
 from segiou.masks.sources.pairing import (
     Pair as Pair,
     Pairing as Pairing,

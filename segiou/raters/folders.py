@@ -24,9 +24,9 @@ from segiou.masks.colors import READINGS, ReadPalette
 from segiou.masks.formats.volumes import geometry_difference
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.read import from_bytes, to_labels
-from segiou.masks.sources.adjusted import adjusted
-from segiou.masks.sources.folders import Source, open_source
+from segiou.masks.sources.folders import Source
 from segiou.masks.sources.one_file import check_different
+from segiou.masks.sources.opening import adjusted, open_source
 from segiou.masks.sources.pairing import pair_folders
 from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.raters.result import RaterAgreement

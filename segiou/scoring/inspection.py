@@ -17,7 +17,8 @@ from segiou.document.parts import Part, Shown
 from segiou.labels.label_set import Color, LabelClass, LabelSet, labelset_names, load_labels
 from segiou.masks.colors import clash, colors_of, contradiction
 from segiou.masks.sources.class_files import class_layout
-from segiou.masks.sources.folders import LocalFolder, Source, open_source
+from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.opening import open_source
 from segiou.masks.sources.pairing import Pairing
 from segiou.scoring.file_pairs import files_of, pair_sources, pairing_problems
 from segiou.scoring.file_values import IN_NO_SHAPE, FileContent, read_values

@@ -23,16 +23,11 @@ from segiou.labels.class_options import ClassOptions
 from segiou.masks.colors import READINGS, ReadPalette
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
 from segiou.masks.read import from_bytes
-from segiou.masks.sources.adjusted import (
-    ADJUSTMENTS,
-    AdjustedSource,
-    adjusted,
-    is_one_file,
-    place_of,
-)
+from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
 from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, undeclared_files
-from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, open_source
+from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source
+from segiou.masks.sources.opening import ADJUSTMENTS, adjusted, open_source
 from segiou.masks.sources.pairing import Pairing
 from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.measures.mask_pair import Masks

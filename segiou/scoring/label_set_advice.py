@@ -8,7 +8,8 @@ from pathlib import Path
 from segiou._support.text import listed
 from segiou.labels.label_set import LabelSet, labelset_names
 from segiou.masks.sources.class_files import IN_FOLDERS, class_layout, folder_names
-from segiou.masks.sources.folders import Source, open_source
+from segiou.masks.sources.folders import Source
+from segiou.masks.sources.opening import open_source
 from segiou.scoring.file_values import read_values
 from segiou.scoring.inspection import SAMPLE, Inspection, inspect_folder, sampled, summary_of
 from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, match_of

@@ -17,7 +17,7 @@ import pytest
 from mask_files import required
 
 from segiou import DataError, MaskError
-from segiou.masks.sources.folders import open_source
+from segiou.masks import open_source
 from segiou.scoring.inspection import inspect_folder
 
 LABELS = np.random.default_rng(0).integers(0, 3, (9, 12)).astype(np.uint8)

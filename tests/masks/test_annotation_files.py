@@ -17,8 +17,8 @@ import segiou
 from segiou import DataError, MaskError
 from segiou.cli.main import main
 from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.masks import open_source
 from segiou.masks.read import from_bytes, to_labels
-from segiou.masks.sources.folders import open_source
 
 ANNOTATORS = "SEGIOU_REQUIRE_ANNOTATORS"
 LABELS = segiou.LabelSet.from_names(["background", "car", "tree"], ignore=255)

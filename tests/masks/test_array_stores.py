@@ -10,8 +10,8 @@ from mask_files import required
 
 import segiou
 from segiou import DataError
+from segiou.masks import open_source
 from segiou.masks.sources import array_stores
-from segiou.masks.sources.folders import open_source
 from segiou.masks.windows import FileMask
 
 RNG = np.random.default_rng(3)

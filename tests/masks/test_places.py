@@ -14,7 +14,7 @@ from PIL import Image
 
 import segiou
 from segiou import DataError
-from segiou.masks.sources.folders import open_source
+from segiou.masks import open_source
 from segiou.masks.sources.pairing import duplicate_advice, pair_folders
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]

@@ -12,9 +12,9 @@ from PIL import Image
 import segiou
 from segiou import MaskError
 from segiou.cli.main import main
+from segiou.masks import open_source
 from segiou.masks.formats.annotation_files import MOST_PIXELS, Painting, run_lengths
 from segiou.masks.read import from_bytes
-from segiou.masks.sources.folders import open_source
 from segiou.report.pages.picture_masks import read_indices
 from segiou.scoring import DataError
 

@@ -18,9 +18,9 @@ from PIL import Image
 import segiou
 from segiou import DataError, MaskError
 from segiou.cli.main import main
+from segiou.masks import open_source
 from segiou.masks.finding import IS_A_PICKLE
 from segiou.masks.read import from_bytes, read_mask
-from segiou.masks.sources.folders import open_source
 
 TRUTH = {"a": np.array([[0, 0, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}
 PRED = {"a": np.array([[0, 1, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}

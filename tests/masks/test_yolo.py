@@ -10,7 +10,7 @@ from PIL import Image
 import segiou
 from segiou import DataError
 from segiou.cli.main import main
-from segiou.masks.sources.folders import open_source
+from segiou.masks import open_source
 from segiou.masks.sources.yolo_files import YoloFolder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -15,7 +14,7 @@ from segiou.masks.colors import ReadPalette, as_read, packed
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.class_files import inside
-from segiou.masks.sources.folders import LocalFolder, Source, open_source
+from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import pair_folders
 
 _FINDING = Lock()
@@ -147,37 +146,6 @@ def is_one_file(source: Source) -> bool:
 def place_of(source: Source) -> Source:
     """The place of the files themselves."""
     return source.place if isinstance(source, AdjustedSource) else source
-
-
-#: Options of :func:`adjusted`.
-ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi", "read_palette")
-
-
-def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[Source, Source]:
-    """Both sources with these options; unchanged without any."""
-    keys = (options.get("array_key") or "").split(",")
-    roi = options.get("roi")
-    region = None if roi is None else open_source(roi, options.get("storage_options"))
-    palette = options.get("read_palette")
-    return (
-        _with(truth, keys[0], options.get("truth_threshold"), region, palette),
-        _with(pred, keys[-1], options.get("pred_threshold"), None, palette),
-    )
-
-
-def _with(
-    source: Source,
-    key: str,
-    threshold: int | None,
-    roi: Source | None,
-    palette: ReadPalette | None,
-) -> Source:
-    if not key and threshold is None and roi is None and palette is None:
-        return source
-    if isinstance(source, AdjustedSource):  # FILE.npz/KEY
-        key = key or source.key
-        return replace(source, key=key, threshold=threshold, roi=roi, palette=palette)
-    return AdjustedSource(source, key, threshold, roi, palette)
 
 
 def _thresholded(raw: RawMask, path: str, threshold: int) -> RawMask:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import re
 import tarfile
 import tempfile
 import threading
 import zipfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from glob import glob
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -28,15 +26,8 @@ from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import import_extra
 from segiou.masks.finding import check_found, masks_among, unknown_part
 from segiou.masks.formats.numpy_files import zip_member
-from segiou.masks.raw_mask import MaskError, RawMask, damage
-from segiou.masks.sources.folders import (
-    MOST_MASKS,
-    MOST_MEMBER_BYTES,
-    Source,
-    open_source,
-    stamp_of,
-    version_of,
-)
+from segiou.masks.raw_mask import MaskError, damage
+from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, stamp_of, version_of
 
 #: Row groups are read whole; larger ones would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
@@ -44,8 +35,6 @@ _MOST_GROUP_BYTES = 1 << 30
 _NAMES = ("id", "image_id", "key", "__key__", "file_name", "filename", "image_path", "name")
 #: Column of masks, row by name, and first row of each row group.
 _Rows = tuple[str, dict[str, int], list[int]]
-_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-_MOST_SHARDS = 1 << 16
 
 
 #: Limits of decompressed tars: times the compressed size, and a minimum in bytes.
@@ -377,47 +366,3 @@ def _group(file: str, version: tuple[int, ...], column: str, group: int) -> Any:
         msg = f"has a row group of {size} bytes; write smaller row groups"
         raise ValueError(msg)
     return _stored(file, column, [group]).column(0)
-
-
-@dataclass(frozen=True)
-class Shards:
-    """Several archives or Parquet files as one source."""
-
-    #: Their paths as one pattern, such as ``val-*.tar`` or ``val-*.parquet/annotation``.
-    root: str
-
-    def find(self) -> dict[str, str]:
-        """Masks of all shards."""
-        masks: dict[str, str] = {}
-        for shard in self._shards():
-            for name, path in shard.find().items():
-                if name in masks:
-                    msg = f"{self.root}: {name!r} is in two shards, {masks[name]} and {path}"
-                    raise ValueError(msg)
-                masks[name] = path
-        check_found(masks, self.root)
-        return masks
-
-    def stamp(self, path: str) -> Stamp:
-        """The stamp given by the shard."""
-        return open_source(path).stamp(path)
-
-    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
-        """The content of a file in its shard."""
-        return open_source(path).read(path)
-
-    def _shards(self) -> Iterator[Source]:
-        pattern, ending, column = self.root.partition(".parquet/")
-        pattern += ending.rstrip("/")
-        if (numbers := _RANGE.search(pattern)) is None:
-            paths = sorted(glob(pattern))  # noqa: PTH207 - Path.glob rejects absolute patterns
-        else:
-            first, last = int(numbers[1]), int(numbers[2])
-            several = range(first, min(last, first + _MOST_SHARDS) + 1)
-            width = len(numbers[1])
-            paths = [_RANGE.sub(f"{number:0{width}}", pattern, count=1) for number in several]
-        if not paths:
-            msg = f"{self.root}: no files match"
-            raise ValueError(msg)
-        for path in paths:
-            yield open_source(f"{path}/{column}" if column else path)

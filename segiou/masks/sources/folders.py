@@ -1,4 +1,4 @@
-"""Mask sources: local folders, remote folders and multi-mask files behind one interface.
+"""Mask sources: local and remote folders behind the interface of all sources.
 
 Remote paths are read through fsspec (S3, HTTP and others).
 """
@@ -24,8 +24,6 @@ from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, masks
 from segiou.masks.formats.image_files import Scratch, read_small
 from segiou.masks.raw_mask import MaskError, RawMask
 
-ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-_FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 #: Size limit of masks in archives and at URLs; larger masks must be separate local files.
 MOST_MEMBER_BYTES = 1 << 30
 #: Most masks in one file or store, which are listed by name.
@@ -69,61 +67,6 @@ class Source(Protocol):
         """
 
 
-def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
-    """Return the source for a path or URL.
-
-    Parameters
-    ----------
-    where : str or path
-        A folder of masks, or of YOLO's polygons; a ``.zip``, ``.tar``, ``.tar.gz``
-        (``.tgz``, ``.tar.bz2``, ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
-        ``.npz`` file of several arrays, or one of them (``case.npz/gts``); a zarr
-        store or safetensors file; a JSON file of segments; a Parquet file, optionally
-        followed by the column (``val.parquet/mask``); a pattern that matches several of these
-        (``val-*.tar``, ``val-{000..009}.tar``), folders (``Val/*/masks_png``) or mask
-        files (``data/*_mask.png``); or a URL supported by fsspec, such as
-        ``s3://bucket/truth``.
-    storage_options : mapping, optional
-        Options for fsspec, such as keys and endpoints.
-
-    Raises
-    ------
-    ImportError
-        If a URL is given and fsspec is not installed.
-    """
-    text = str(where)
-    if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
-        return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
-    path = Path(where).expanduser()
-    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder, is_store, with_stores
-
-    # Paths of masks in a store do not exist.
-    for part in (path,) if path.exists() else path.parents:
-        if is_store(part):
-            return ArrayStore(str(path), str(part))
-    for part in (path, *path.parents):
-        if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
-            return _file_of_masks(path, part)
-    if is_pattern(str(path)) and not path.exists():
-        return _of_pattern(str(path))
-    # Other folders, which are most, are decided without the code that draws polygons.
-    files = first_files(path) if path.is_dir() else []
-    if files and all(name.lower().endswith(".txt") for name in files):
-        from segiou.masks.sources.yolo_files import YoloFolder, is_yolo
-
-        if is_yolo(path):
-            return YoloFolder(str(path))
-    return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(path))
-
-
-def _of_pattern(pattern: str) -> Source:
-    """The folders, mask files or stores that match a pattern."""
-    from segiou.masks.sources.array_stores import StoreFolder, is_store
-
-    is_of_stores = any(is_store(Path(place)) for place in matches(pattern))
-    return StoreFolder(pattern) if is_of_stores else PatternFolder(pattern)
-
-
 def first_files(folder: Path, most: int = 20) -> list[str]:
     """Some files below a folder as the system lists them; none if it cannot be read."""
     try:
@@ -144,42 +87,6 @@ def _files_below(folder: str | Path) -> Iterator[str]:
                 yield entry.path
     for place in inner:
         yield from _files_below(place)
-
-
-def _file_of_masks(path: Path, file: Path) -> Source:
-    """The source for a multi-mask file, a part of one, or a pattern of such files."""
-    kind = file.suffix.lower()
-    is_open = (is_pattern(str(file)) or "{" in file.name) and not file.exists()
-    if kind == ".json" and not is_open:
-        from segiou.masks.sources.segment_files import SegmentFile
-
-        return SegmentFile(str(path), str(file))
-    from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, Shards, member_names
-
-    if is_open and kind == ".npz" and not _has_shards(str(file)):
-        return PatternFolder(str(path))
-    if is_open:
-        return Shards(str(path))
-    if kind == ".parquet":
-        return ParquetFile(str(path), str(file))
-    arrays = member_names(file) if kind == ".npz" else ()
-    if kind == ".npz" and path == file and len(arrays) < 2:
-        return LocalFolder(str(file))
-    if path.parent == file and f"{path.name}.npy" in arrays:
-        from segiou.masks.sources.adjusted import AdjustedSource
-
-        return AdjustedSource(LocalFolder(str(file)), path.name)
-    return ArchiveFolder(str(path), str(file))
-
-
-def _has_shards(pattern: str) -> bool:
-    """Whether ``.npz`` files are shards: several masks each, of different names."""
-    from segiou.masks.sources.archives import member_names
-
-    places = [*matches(pattern)][:2]
-    arrays = [{*member_names(Path(place))} - {"spacing.npy"} for place in places]
-    is_apart = len(arrays) < 2 or not arrays[0] & arrays[1]
-    return "{" in pattern or (is_apart and all(len(names) > 1 for names in arrays))
 
 
 def stamp_of(path: str | Path) -> Stamp:

@@ -18,9 +18,10 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask
 from segiou.masks.read import from_bytes, open_mask, to_labels, with_background
-from segiou.masks.sources.adjusted import ADJUSTMENTS, AdjustedSource, adjusted
+from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.opening import ADJUSTMENTS, adjusted
 from segiou.masks.windows import resized
 from segiou.measures.mask_pair import ScoredPrediction
 from segiou.measures.measure import Measure

@@ -16,8 +16,8 @@ from PIL import Image
 
 import segiou
 from segiou.labels import load_labels
+from segiou.masks import open_source
 from segiou.masks.read import read_mask
-from segiou.masks.sources.folders import open_source
 from segiou.measures.objects import ObjectOptions, PanopticCounts
 from segiou.measures.parts import Parts
 from segiou.regions import label_components

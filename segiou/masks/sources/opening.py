@@ -1,0 +1,192 @@
+"""The source at a path or URL, by what is there, and with options that change its masks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from segiou._support.files import Stamp
+from segiou.masks.colors import ReadPalette
+from segiou.masks.finding import check_found
+from segiou.masks.raw_mask import RawMask
+from segiou.masks.sources.adjusted import AdjustedSource
+from segiou.masks.sources.folders import (
+    LocalFolder,
+    PatternFolder,
+    RemoteFolder,
+    Source,
+    first_files,
+    is_pattern,
+    matches,
+)
+
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_MOST_SHARDS = 1 << 16
+#: Options of :func:`adjusted`.
+ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi", "read_palette")
+
+
+def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
+    """Return the source for a path or URL.
+
+    Parameters
+    ----------
+    where : str or path
+        A folder of masks, or of YOLO's polygons; a ``.zip``, ``.tar``, ``.tar.gz``
+        (``.tgz``, ``.tar.bz2``, ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
+        ``.npz`` file of several arrays, or one of them (``case.npz/gts``); a zarr
+        store or safetensors file; a JSON file of segments; a Parquet file, optionally
+        followed by the column (``val.parquet/mask``); a pattern that matches several of these
+        (``val-*.tar``, ``val-{000..009}.tar``), folders (``Val/*/masks_png``) or mask
+        files (``data/*_mask.png``); or a URL supported by fsspec, such as
+        ``s3://bucket/truth``.
+    storage_options : mapping, optional
+        Options for fsspec, such as keys and endpoints.
+
+    Raises
+    ------
+    ImportError
+        If a URL is given and fsspec is not installed.
+    """
+    text = str(where)
+    if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
+        return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
+    path = Path(where).expanduser()
+    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder, is_store, with_stores
+
+    # Paths of masks in a store do not exist.
+    for part in (path,) if path.exists() else path.parents:
+        if is_store(part):
+            return ArrayStore(str(path), str(part))
+    for part in (path, *path.parents):
+        if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
+            return _file_of_masks(path, part)
+    if is_pattern(str(path)) and not path.exists():
+        return _of_pattern(str(path))
+    # Other folders, which are most, are decided without the code that draws polygons.
+    files = first_files(path) if path.is_dir() else []
+    if files and all(name.lower().endswith(".txt") for name in files):
+        from segiou.masks.sources.yolo_files import YoloFolder, is_yolo
+
+        if is_yolo(path):
+            return YoloFolder(str(path))
+    return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(path))
+
+
+def _of_pattern(pattern: str) -> Source:
+    """The folders, mask files or stores that match a pattern."""
+    from segiou.masks.sources.array_stores import StoreFolder, is_store
+
+    is_of_stores = any(is_store(Path(place)) for place in matches(pattern))
+    return StoreFolder(pattern) if is_of_stores else PatternFolder(pattern)
+
+
+def _file_of_masks(path: Path, file: Path) -> Source:
+    """The source for a multi-mask file, a part of one, or a pattern of such files."""
+    kind = file.suffix.lower()
+    is_open = (is_pattern(str(file)) or "{" in file.name) and not file.exists()
+    if kind == ".json" and not is_open:
+        from segiou.masks.sources.segment_files import SegmentFile
+
+        return SegmentFile(str(path), str(file))
+    from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, member_names
+
+    if is_open and kind == ".npz" and not _has_shards(str(file)):
+        return PatternFolder(str(path))
+    if is_open:
+        return Shards(str(path))
+    if kind == ".parquet":
+        return ParquetFile(str(path), str(file))
+    arrays = member_names(file) if kind == ".npz" else ()
+    if kind == ".npz" and path == file and len(arrays) < 2:
+        return LocalFolder(str(file))
+    if path.parent == file and f"{path.name}.npy" in arrays:
+        return AdjustedSource(LocalFolder(str(file)), path.name)
+    return ArchiveFolder(str(path), str(file))
+
+
+def _has_shards(pattern: str) -> bool:
+    """Whether ``.npz`` files are shards: several masks each, of different names."""
+    from segiou.masks.sources.archives import member_names
+
+    places = [*matches(pattern)][:2]
+    arrays = [{*member_names(Path(place))} - {"spacing.npy"} for place in places]
+    is_apart = len(arrays) < 2 or not arrays[0] & arrays[1]
+    return "{" in pattern or (is_apart and all(len(names) > 1 for names in arrays))
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Several archives or Parquet files as one source."""
+
+    #: Their paths as one pattern, such as ``val-*.tar`` or ``val-*.parquet/annotation``.
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Masks of all shards."""
+        masks: dict[str, str] = {}
+        for shard in self._shards():
+            for name, path in shard.find().items():
+                if name in masks:
+                    msg = f"{self.root}: {name!r} is in two shards, {masks[name]} and {path}"
+                    raise ValueError(msg)
+                masks[name] = path
+        check_found(masks, self.root)
+        return masks
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp given by the shard."""
+        return open_source(path).stamp(path)
+
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
+        """The content of a file in its shard."""
+        return open_source(path).read(path)
+
+    def _shards(self) -> Iterator[Source]:
+        pattern, ending, column = self.root.partition(".parquet/")
+        pattern += ending.rstrip("/")
+        if (numbers := _RANGE.search(pattern)) is None:
+            paths = sorted(glob(pattern))  # noqa: PTH207 - Path.glob rejects absolute patterns
+        else:
+            first, last = int(numbers[1]), int(numbers[2])
+            several = range(first, min(last, first + _MOST_SHARDS) + 1)
+            width = len(numbers[1])
+            paths = [_RANGE.sub(f"{number:0{width}}", pattern, count=1) for number in several]
+        if not paths:
+            msg = f"{self.root}: no files match"
+            raise ValueError(msg)
+        for path in paths:
+            yield open_source(f"{path}/{column}" if column else path)
+
+
+def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[Source, Source]:
+    """Both sources with these options; unchanged without any."""
+    keys = (options.get("array_key") or "").split(",")
+    roi = options.get("roi")
+    region = None if roi is None else open_source(roi, options.get("storage_options"))
+    palette = options.get("read_palette")
+    return (
+        _with(truth, keys[0], options.get("truth_threshold"), region, palette),
+        _with(pred, keys[-1], options.get("pred_threshold"), None, palette),
+    )
+
+
+def _with(
+    source: Source,
+    key: str,
+    threshold: int | None,
+    roi: Source | None,
+    palette: ReadPalette | None,
+) -> Source:
+    if not key and threshold is None and roi is None and palette is None:
+        return source
+    if isinstance(source, AdjustedSource):  # FILE.npz/KEY
+        key = key or source.key
+        return replace(source, key=key, threshold=threshold, roi=roi, palette=palette)
+    return AdjustedSource(source, key, threshold, roi, palette)
