@@ -28,7 +28,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(segiou.__file__).parents[1]
 sys.path.append(IMPORTABLE)
 
 # No test asserts a time; Hypothesis would, and a busy machine stalls for seconds.
-settings.register_profile("plain", deadline=None, max_examples=30)
+settings.register_profile("plain", deadline=None, max_examples=10)
 settings.register_profile("gate", deadline=None)
 
 

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,8 @@ import pytest
 import segiou
 
 ROOT = Path(segiou.__file__).parent
+PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+PROJECT = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
 
 #: From the foundation up: a module imports only from its own room and those before it. A room in a
 #: room has a dotted name.
@@ -86,7 +89,7 @@ def room_of(name: str) -> str:
 
 
 def imports(tree: ast.AST, where: str = "") -> list[tuple[str, str]]:
-    """Every name of the package that is imported, and the function in which that is done."""
+    """Every name that is imported, and the function in which that is done."""
     found = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.expr):
@@ -96,7 +99,7 @@ def imports(tree: ast.AST, where: str = "") -> list[tuple[str, str]]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        found += [(where, name[7:]) for name in names if name.startswith("segiou.")]
+        found += [(where, name) for name in names]
         named = isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         inside = f"{where}.{node.name}".lstrip(".") if named else where
         found += imports(node, inside)
@@ -118,7 +121,12 @@ def is_allowed(here: str, there: str, *, face: bool) -> bool:
 
 def violations(path: str, source: str) -> set[tuple[str, str, str]]:
     """Imports of a source that look upward, or at a kind."""
-    return forbidden(path, imports(ast.parse(source)))
+    return forbidden(path, ours(imports(ast.parse(source))))
+
+
+def ours(names: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The names of the package, without its own."""
+    return [(at, name[7:]) for at, name in names if name.startswith("segiou.")]
 
 
 def forbidden(path: str, names: list[tuple[str, str]]) -> set[tuple[str, str, str]]:
@@ -135,13 +143,52 @@ def modules() -> list[str]:
 
 
 @cache
+def parsed(path: Path) -> tuple[list[tuple[str, str]], set[int]]:
+    """The imports of a file and the lines of its docstrings, as parsing takes the time."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return imports(tree), {*docstring_lines(tree)}
+
+
 def imports_of(path: str) -> list[tuple[str, str]]:
-    return imports(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    return ours(parsed(ROOT / path)[0])
 
 
 def test_imports_go_one_way():
     found = set().union(*(forbidden(path, imports_of(path)) for path in modules()))
     assert found == UPWARD
+
+
+#: Distributions whose module has another name.
+MODULES = {
+    "pillow": "PIL",
+    "zlib-ng": "zlib_ng",
+    "pytorch-ignite": "ignite",
+    "mmengine-lite": "mmengine",
+}
+#: Who has a zarr store has this installed.
+UNDECLARED = {"zarr"}
+
+
+def foreign(names: list[tuple[str, str]]) -> set[str]:
+    """The packages among imported names, without the standard library's and this one."""
+    found = {name.partition(".")[0] for _, name in names}
+    return found - sys.stdlib_module_names - {"segiou"}
+
+
+def test_every_package_that_is_imported_is_declared():
+    extras = PROJECT["optional-dependencies"]
+    needs = [*PROJECT["dependencies"]]
+    needs += [one for extra, several in extras.items() if extra != "test" for one in several]
+    declared = {re.match(r"[\w-]+", one)[0].lower() for one in needs}
+    modules_of = {MODULES.get(name, name) for name in declared}
+    assert {"PIL", "tifffile", "torch"} <= modules_of
+    found = (foreign(parsed(path)[0]) for path in ROOT.rglob("*.py"))
+    assert set().union(*found) - modules_of == UNDECLARED
+
+
+def test_the_check_of_imports_can_fail():
+    tree = ast.parse("def f():\n    from undeclared.part import name")
+    assert foreign(imports(tree)) == {"undeclared"}
 
 
 def test_every_room_has_a_place_and_nothing_is_loose():
@@ -209,11 +256,16 @@ def code_lines(path: Path) -> int:
         return sum(bool(line.strip()) for line in text.splitlines())
     lines = enumerate(map(str.strip, text.splitlines()), 1)
     found = {number for number, line in lines if line and not line.startswith("#")}
-    for node in ast.walk(ast.parse(text)):
-        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
-        if documented and node.body and ast.get_docstring(node, clean=False):
-            found -= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
-    return len(found)
+    return len(found - parsed(path)[1])
+
+
+def docstring_lines(node: ast.AST) -> Iterator[int]:
+    documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+    if documented and node.body and ast.get_docstring(node, clean=False):
+        yield from range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    for inner in ast.iter_child_nodes(node):
+        if not isinstance(inner, ast.expr):
+            yield from docstring_lines(inner)
 
 
 def sizes() -> dict[str, tuple[int, int]]:
@@ -295,11 +347,8 @@ def test_upward_methods_are_few():
 
 
 def test_every_kind_is_found_by_its_entry_point_alone():
-    project = tomllib.loads(
-        (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
-    )["project"]
     homes = {key: f"segiou.measures.{key}" for key in KINDS}
-    entries = project["entry-points"]["segiou.measures"]
+    entries = PROJECT["entry-points"]["segiou.measures"]
     assert {key: value.partition(":")[0] for key, value in entries.items()} == homes
 
 

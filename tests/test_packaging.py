@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -68,41 +66,6 @@ def test_an_sdist_holds_every_c_source():
 
 def names(requirements):
     return {re.match(r"[\w-]+", text)[0].lower() for text in requirements}
-
-
-#: Distributions whose module has another name.
-MODULES = {
-    "pillow": "PIL",
-    "zlib-ng": "zlib_ng",
-    "pytorch-ignite": "ignite",
-    "mmengine-lite": "mmengine",
-}
-#: Who has a zarr store has this installed.
-UNDECLARED = {"zarr"}
-
-
-def imported(source):
-    """The packages that a module imports, wherever it does."""
-    nodes = list(ast.walk(ast.parse(source)))
-    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    plain |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    return {name.partition(".")[0] for name in plain} - sys.stdlib_module_names - {"segiou"}
-
-
-def test_every_package_that_is_imported_is_declared():
-    optional = PROJECT["project"]["optional-dependencies"]
-    core = names(PROJECT["project"]["dependencies"])
-    declared = core.union(*(names(needs) for extra, needs in optional.items() if extra != "test"))
-    modules = {MODULES.get(name, name) for name in declared}
-    assert {"PIL", "tifffile", "torch"} <= modules
-    found = set()
-    for path in (ROOT / "segiou").rglob("*.py"):
-        found |= imported(path.read_text(encoding="utf-8"))
-    assert found - modules == UNDECLARED
-
-
-def test_the_check_of_imports_can_fail():
-    assert imported("def f():\n    from undeclared.part import name") == {"undeclared"}
 
 
 def test_the_conda_recipe_needs_what_pip_installs():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import redirect_stdout
+from functools import cache
 from html.parser import HTMLParser
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 
 import numpy as np
 import pytest
@@ -83,22 +85,25 @@ def places(tmp_path_factory):
     return found
 
 
-@pytest.fixture
-def output(places, tmp_path, capsys, monkeypatch):
-    """The output of a command in a format, wide enough for every column."""
-    monkeypatch.setenv("COLUMNS", "2000")
+@pytest.fixture(scope="module")
+def output(places):
+    """The output of a command in a format, wide enough for every column; each is made once."""
 
+    @cache
     def of(command, kind):
         if command == "score of lesions":
             pytest.importorskip("nibabel", reason="volumes need nibabel")
         words = [str(places.get(str(word).strip("{}"), word)) for word in COMMANDS[command]]
-        page = tmp_path / "page.html"
-        assert (
-            main([*words, *(["--html", str(page)] if kind == "html" else ["--format", kind])]) < 2
-        )
-        return page.read_text() if kind == "html" else capsys.readouterr().out
+        page, printed = places["sample"].with_name("page.html"), BytesIO()
+        written = ["--html", str(page)] if kind == "html" else ["--format", kind]
+        with redirect_stdout(TextIOWrapper(printed, encoding="utf-8")) as stdout:
+            assert main([*words, *written]) < 2
+            stdout.flush()
+        return page.read_text() if kind == "html" else printed.getvalue().decode()
 
-    return of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "2000")
+        yield of
 
 
 def plain(text):

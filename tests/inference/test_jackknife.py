@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from examples import examples
+from hypothesis import given, strategies as st
 from scipy import stats
 from scipy.special import expit, logit
 
@@ -146,7 +147,7 @@ def test_a_perfect_model_may_pass_where_one_wrong_pixel_passes():
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_a_perfect_model_has_the_bound_of_one_wrong_pixel_or_better(data):
     images, classes = data.draw(st.integers(3, 8)), data.draw(st.integers(2, 4))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -173,7 +174,7 @@ def test_a_perfect_model_has_the_bound_of_one_wrong_pixel_or_better(data):
 
 
 @given(st.integers(3, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_limits_of_a_score_are_nested_in_the_level(images, classes, seed):
     rng = np.random.default_rng(seed)
     size = rng.integers(0, 60, (images, classes)) ** rng.integers(1, 3)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from examples import examples
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from segiou.counting.counts import Counts
@@ -108,7 +109,7 @@ def test_a_model_against_itself():
     assert found.p.tolist() == [1.0] * 4
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(3, 9), st.integers(-10, 30))
 def test_limits_and_p_agree_at_every_level(seed, images, lift):
     models = some(images, seed, lift)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from examples import examples
+from hypothesis import given, strategies as st
 
 from segiou import ConfusionMatrix
 from segiou.maps import map_accuracy, sample_size
@@ -279,7 +280,7 @@ def test_intervals_are_wilsons_with_the_effective_sample_size():
     st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=3, max_size=3),
     st.lists(st.integers(1, 10**6), min_size=3, max_size=3),
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_limits_are_within_bounds_around_the_estimate(rows, areas):
     counts = np.array(rows) + 2 * np.eye(3, dtype=int)
     found = map_accuracy(counts, areas)
