@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -14,22 +16,30 @@ from segiou.cli.main import main
 HOSTILE = ("../../evil", "/evil_abs", "..\\..\\evil", "ok", "C:\\evil", "a/../../../evil")
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """Two archives with hostile names, their runs, and the folder to work in, deep in another."""
-    deep = tmp_path / "a" / "b" / "c"
-    deep.mkdir(parents=True)
-    monkeypatch.chdir(deep)
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Two archives with hostile names, and their runs."""
+    folder = tmp_path_factory.mktemp("inputs")
     rng = np.random.default_rng(0)
     for name in ("truth", "pred", "other"):
-        with zipfile.ZipFile(f"{name}.npz", "w") as archive:
+        with zipfile.ZipFile(folder / f"{name}.npz", "w") as archive:
             for id in HOSTILE:
                 data = io.BytesIO()
                 np.save(data, rng.integers(0, 2, (4, 6), dtype=np.uint8))
                 archive.writestr(f"{id}.npy", data.getvalue())
-    for name in ("pred", "other"):
-        scored = ["score", "truth.npz", f"{name}.npz", "--labels", "2", "--run", f"{name}.sqlite"]
-        assert main([*scored, "-q"]) == 0
+    with contextlib.chdir(folder):
+        for name in ("pred", "other"):
+            scored = ["score", "truth.npz", f"{name}.npz", "--labels", "2"]
+            assert main([*scored, "--run", f"{name}.sqlite", "-q"]) == 0
+    return folder
+
+
+@pytest.fixture
+def place(inputs, tmp_path, monkeypatch):
+    """A copy of the inputs as the working folder, deep in another."""
+    deep = tmp_path / "a" / "b" / "c"
+    shutil.copytree(inputs, deep)
+    monkeypatch.chdir(deep)
     return tmp_path
 
 
