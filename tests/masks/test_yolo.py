@@ -13,6 +13,9 @@ from segiou.cli.main import main
 from segiou.masks import open_source
 from segiou.masks.sources.yolo_files import YoloFolder
 
+#: The masks of the data set.
+MASKS = {"a": [[0] * 4, [0, 1, 1, 0], [0, 1, 1, 0], [0] * 4], "b": [[2] * 4] * 4}
+
 
 @pytest.fixture
 def dataset(tmp_path):
@@ -99,6 +102,32 @@ def test_images_are_needed_for_their_sizes(dataset, capsys):
     command = ["score", str(dataset / "labels" / "val"), str(labels), "--missing", "skip"]
     assert main([*command, "--labels", str(dataset / "data.yaml")]) == 3
     assert f"put the images into {dataset / 'predict'}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["", "labels", "labels/val"])
+def test_files_that_tools_leave_beside_polygons(dataset, place):
+    """Ultralytics writes caches, Label Studio classes.txt."""
+    for name in ("labels/val.cache", "labels/val/labels.cache", "labels/val/classes.txt"):
+        (dataset / name).write_text("hut\ncat\n")
+    write_masks(dataset / "pred" / ("" if place == "labels/val" else "val"), MASKS)
+    how = {"labels": dataset / "data.yaml"}
+    run = segiou.score_folder(dataset / place, dataset / "pred", **how)
+    assert [row.iou for row in run.report().classes] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png"])
+def test_images_beside_polygons(dataset, tmp_path, ending):
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for name in "ab":
+        Image.new("RGB", (4, 4)).save(flat / f"{name}.{ending}")
+    (flat / "a.txt").write_text((dataset / "labels" / "val" / "a.txt").read_text())
+    write_masks(dataset / "pred", MASKS)
+    run = segiou.score_folder(flat, dataset / "pred", labels=dataset / "data.yaml")
+    assert [row.iou for row in run.report().classes] == [1, 1, 1]
+    if ending == "png":  # masks beside polygons are masks
+        write_masks(flat, MASKS)
+        assert not isinstance(open_source(flat), YoloFolder)
 
 
 def test_other_text_files_are_no_polygons(tmp_path):

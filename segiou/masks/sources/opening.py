@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
@@ -71,12 +71,18 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         return _of_pattern(str(path))
     # Other folders, which are most, are decided without the code that draws polygons.
     files = first_files(path) if path.is_dir() else []
-    if files and all(name.lower().endswith(".txt") for name in files):
+    if any(name.lower().endswith(".txt") for name in files) or _has_text(files[:1]):
         from segiou.masks.sources.yolo_files import YoloFolder, is_yolo
 
-        if is_yolo(path):
-            return YoloFolder(str(path))
+        root = path / "labels" if (path / "images").is_dir() else path
+        if is_yolo(root):
+            return YoloFolder(str(root))
     return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(path))
+
+
+def _has_text(files: Sequence[str]) -> bool:
+    """Whether a file has a text file of its name beside it."""
+    return any(Path(name).with_suffix(".txt").is_file() for name in files)
 
 
 def _of_pattern(pattern: str) -> Source:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from segiou._support.files import Stamp, read_text
 from segiou.masks.finding import check_found
@@ -20,18 +22,32 @@ from segiou.masks.sources.folders import first_files, stamp_of
 #: A class and three corners or more; with a confidence at the end, one number more.
 _POLYGON = re.compile(r"\d+(\s+-?[\d.]+(e-?\d+)?){6,}", re.IGNORECASE)
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
+#: Files that tools leave beside text files.
+_BESIDE = (".txt", ".cache", ".yaml", ".yml")
+_CLASSES = "classes.txt"
 _EMPTY = Stamp(0, 0)
 
 
 def is_yolo(folder: Path) -> bool:
-    """Whether a folder has text files of polygons and no other files."""
-    texts = [Path(name) for name in first_files(folder)]
-    if any(path.suffix.lower() != ".txt" for path in texts):
+    """Whether a folder has text files of polygons, and no other masks beside them."""
+    files = [Path(name) for name in first_files(folder)]
+    images = [path for path in files if path.suffix.lower() in _IMAGES]
+    others = [path for path in files if path.suffix.lower() not in (*_IMAGES, *_BESIDE)]
+    if others or not all(map(_is_photo, images[:1])):
         return False
+    texts = [path for path in files if path.suffix.lower() == ".txt"]
+    texts += [path for path in (one.with_suffix(".txt") for one in images[:1]) if path.is_file()]
     try:
         return any(map(_POLYGON.fullmatch, chain.from_iterable(map(_lines, texts))))
     except ValueError:  # not text
         return False
+
+
+def _is_photo(path: Path) -> bool:
+    """Whether an image has colours in its pixels, which most masks do not have."""
+    with suppress(OSError, SyntaxError, ValueError), Image.open(path) as image:
+        return image.mode == "RGB"
+    return False
 
 
 @dataclass(frozen=True)
@@ -53,7 +69,8 @@ class YoloFolder:
     def find(self) -> dict[str, str]:
         """Text files by relative path, also those that are missing because they are empty."""
         root = Path(self.root)
-        names = {path.relative_to(root).with_suffix("") for path in root.rglob("*.txt")}
+        texts = (path for path in root.rglob("*.txt") if path.name != _CLASSES)
+        names = {path.relative_to(root).with_suffix("") for path in texts}
         names |= {path.relative_to(folder).with_suffix("") for folder, path in self._images()}
         files = {f"{name.as_posix()}.txt": f"{root / name}.txt" for name in sorted(names)}
         check_found(files, self.root)
