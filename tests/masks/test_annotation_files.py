@@ -186,6 +186,10 @@ def task(*results, image="/data/upload/1/0a1b2c3d-a.jpg", **more):
     return {"id": 1, "data": {"image": image}, "annotations": [{"result": list(results)}], **more}
 
 
+def json_min(image="im.png", **tags):
+    return {"id": 1, "image": image, "annotator": 1, "annotation_id": 2, **tags}
+
+
 def test_brushes_and_polygons_of_label_studio(tmp_path):
     size = {"original_height": 4, "original_width": 4}
     value = {"points": [[0, 0], [50, 0], [50, 50], [0, 50]], "polygonlabels": ["tree"]}
@@ -243,8 +247,11 @@ def broken(change):
         (broken(lambda data: [300]), "truncated, or not a list of bytes"),
         (broken(lambda data: "x"), "truncated, or not a list of bytes"),
         ([task(brush("car", MASK), brush("car", MASK[:1]))], "task 1: has 2 image sizes"),
-        ([task()], "task 1: has 0 image sizes"),
+        ([task()], "a.jpg: has no size, because .*put the image next to the file"),
         ([task(brush("car", MASK), data={})], "task 1: has 0 possible image names"),
+        ([task(brush("car", MASK), data={"a": "1.png", "b": "2.png"})], "has 2 .* .a and b.; exp"),
+        ([json_min(), 3], "task 2: unexpected structure"),
+        ([json_min(tag=[{"polygonlabels": ["car"]}])], "task 1: 'original_height' is missing"),
         ([task(brush("car", MASK), annotations=[])], "task 1: has 0 annotations"),
         ([task(brush("car", MASK))] * 2, "contains the image 'a.jpg' twice"),
         (
@@ -259,6 +266,38 @@ def test_exports_with_faults_are_named(tmp_path, content, words):
     with pytest.raises((MaskError, ValueError), match=words) as caught:
         read(path)
     assert str(caught.value).startswith(str(path))
+
+
+def test_tasks_without_objects_have_the_size_of_their_image(tmp_path):
+    Image.new("RGB", (3, 2)).save(tmp_path / "a.jpg")
+    for content in (task(), json_min(image="/data/upload/1/0a1b2c3d-a.jpg")):
+        assert read(write(tmp_path / "export.json", [content]))["a.jpg"].tolist() == [[0] * 3] * 2
+
+
+def test_json_min_of_label_studio(tmp_path):
+    """Shapes below the name of their tag, without results."""
+    full = brush("car", MASK)
+    shape = {**full["value"], "original_height": 2, "original_width": 2}
+    path = write(tmp_path / "export.json", [json_min(tag=[shape])])
+    expected = read(write(tmp_path / "full.json", [task(full, image="im.png")]))
+    assert read(path).keys() == {"im.png"}
+    np.testing.assert_array_equal(read(path)["im.png"], expected["im.png"])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"image": "s3://b/im.png", "source": "cam1.mp4"},
+        {"image": "s3://b/im.png", "note": "Taken in Rome. Dark."},
+        {"image": "im.png", "thumbnail": "small.png"},
+        {"any": "https://a.b/im.png?x=1.2", "version": "1.2"},
+        {"any": "im.xyz", "note": "a. b"},
+    ],
+)
+def test_the_image_of_a_task_among_other_texts(tmp_path, data):
+    content = [task(brush("car", MASK), data=data)]
+    (name,) = read(write(tmp_path / "export.json", content))
+    assert name.startswith("im.")
 
 
 def test_images_of_label_studio_by_their_address(tmp_path):

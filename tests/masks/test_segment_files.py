@@ -13,7 +13,7 @@ import segiou
 from segiou import MaskError
 from segiou.cli.main import main
 from segiou.masks import open_source
-from segiou.masks.formats.annotation_files import MOST_PIXELS, Painting, run_lengths
+from segiou.masks.formats.drawing import MOST_PIXELS, Painting, run_lengths
 from segiou.masks.read import from_bytes
 from segiou.report.pages.picture_masks import read_indices
 from segiou.scoring import DataError
