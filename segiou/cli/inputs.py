@@ -377,7 +377,7 @@ def findings_format(parsed: argparse.Namespace) -> str:
     ending = Path(parsed.output or "").suffix.lower()
     known = {end: name for name, one in RENDERERS.items() for end in one.endings}
     known[".json"] = "json"
-    if parsed.name_of_command in ("compare", "slices"):
+    if parsed.name_of_command in ("compare", "plan", "slices"):
         known[".csv"] = "csv"
     if parsed.format is None and ending not in known:
         extensions = listed([end for end in known if end], last=" or ")

@@ -13,11 +13,15 @@ _ELSEWHERE = {
     "demo": ("segiou.cli.demo", "demo"),
     "help": ("segiou.cli.help_command", "command"),
     "map-accuracy": ("segiou.maps.command", "command"),
+    "plan": ("segiou.cli.plan_command", "command"),
     "raters": ("segiou.raters.command", "command"),
     "slices": ("segiou.cli.slices_command", "command"),
 }
 #: Commands that report the files that they write.
-_WRITING = ("score", "compare", "explain", "report", "inspect", "map-accuracy", "raters", "slices")
+_WRITING = (
+    *("score", "compare", "explain", "report", "inspect", "map-accuracy", "plan", "raters"),
+    "slices",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -383,6 +383,11 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _difference(text: str) -> float:
+    """A difference of scores, which may be in per cent: 2% is 0.02."""
+    return _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
 def _block_length(text: str) -> float | str:
     try:
         length = number_in(text)
@@ -427,11 +432,11 @@ _KINDS: dict[str, Any] = {
     "NUMBER": _count,
     # A hyphen means stdout.
     "FILE": lambda text: "/dev/stdout" if text == "-" else text,
-    "DIFFERENCE": _number,
+    "DIFFERENCE": _difference,
     "I/N": _shard,
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
-    "MARGIN": _number,
+    "MARGIN": _difference,
     "N": lambda text: _count(text, 1),
     "MEASURE=BOTH,TRUTH,PRED": lambda text: [text],
     "NAME=VALUE": lambda text: [text],

@@ -118,12 +118,11 @@ class Jackknife:
         """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
         if (place := only_class([self.model.statistic])) is not None:
             return self.of_class(place)
-        parts = self.model.weights
-        freedom = self.seen[0] - 1.0 if parts is None else self._freedom(parts)
+        parts, freedom = self.model.weights, float(self.freedom()[0])
         if self.model.scale.most == np.inf:
             # Without an upper bound, the arm of one rare class is many times the score.
             parts = None
-        return self._side(0, parts, float(freedom), int(self.seen[0]))
+        return self._side(0, parts, freedom, int(self.seen[0]))
 
     def mean_of(self, classes: NDArray[np.bool_]) -> Side:
         """The mean over some classes, which weigh the same.
@@ -153,10 +152,8 @@ class Jackknife:
         level : float
             Between 0 and 1, two-sided.
         """
-        error, tail = self.class_errors(), (1 - level) / 2
-        freedom: Floats = self.seen.astype(np.float64) - 1.0
-        score = self.score
-        error[0], freedom[0] = score.error, score.freedom
+        tail, score, error = (1 - level) / 2, self.score, self.class_errors()
+        error[0], freedom = score.error, self.freedom()
         t = np.asarray(student(freedom, tail))
         down, up = self.class_reach(slice(None), t, tail)
         down[0], up[0] = score.reach_at(float(t[0]), tail)
@@ -217,15 +214,31 @@ class Jackknife:
         with np.errstate(invalid="ignore", over="ignore"):
             return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
 
-    def _freedom(self, weights: Floats) -> float:
-        """Satterthwaite degrees of freedom of a mean of classes."""
-        v, k = weights**2 * self.variance[1:], self.seen[1:] - 1.0
-        use = (k > 0) & (v > 0)
-        most = self.seen[0] - 1.0
+    def freedom(self, share: Any = 1.0) -> Floats:
+        """Degrees of freedom of the score and of each class, (1 + C,).
+
+        Parameters
+        ----------
+        share : float or ndarray of float, shape (1 + C,)
+            With so many times the units.
+        """
+        freedom = np.asarray(share * self.seen - 1.0)
+        of_score = float(np.broadcast_to(share, freedom.shape)[0])
+        if (place := only_class([self.model.statistic])) is not None:
+            freedom[0] = of_score * self.seen[1 + place] - 1.0
+        elif self.model.weights is not None:
+            freedom[0] = self._freedom(self.model.weights, of_score)
+        return freedom
+
+    def _freedom(self, weights: Floats, share: float = 1.0) -> float:
+        """Satterthwaite degrees of freedom of a mean of classes, with so many times the units."""
+        v, k = weights**2 * self.variance[1:], self.seen[1:]
+        use = (k > 1) & (v > 0)
+        most = share * self.seen[0] - 1.0
         if not use.any():
             return float(most)
-        v = v[use] / v[use].max()
-        return float(min(max(v.sum() ** 2 / (v**2 / k[use]).sum(), LEAST_FREEDOM), most))
+        v, k = v[use] / v[use].max(), np.maximum(share * k[use] - 1.0, 1.0)
+        return float(min(max(v.sum() ** 2 / (v**2 / k).sum(), LEAST_FREEDOM), most))
 
     @np.errstate(invalid="ignore")  # of infinite distances
     def _side(self, place: int | None, parts: Floats | None, freedom: float, hits: int) -> Side:

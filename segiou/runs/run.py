@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from segiou.analysis.slices.result import Slices
     from segiou.inference.intervals import Intervals
+    from segiou.inference.planning import SampleSizes
     from segiou.inference.units import Groups, Metric
     from segiou.measures.measure import Measure
     from segiou.report.report import Report
@@ -198,6 +199,26 @@ class Run(RunCounts):
         from segiou.inference.intervals import confidence_intervals
 
         return confidence_intervals(self, metric, groups=groups, protocol=protocol, **options)
+
+    def sample_sizes(
+        self, half_width: float, metric: Metric = "iou", **options: Any
+    ) -> SampleSizes:
+        """Numbers of images of the same kind that give intervals of a wanted width.
+
+        Parameters
+        ----------
+        half_width : float
+            Of the intervals: 0.02 is ± 2 percentage points. In the unit of the score if it has
+            one.
+        metric : str or callable
+            See :func:`segiou.inference.statistics.statistic`.
+        **options
+            Other options of :func:`segiou.inference.sample_sizes`: groups, blocks, level,
+            protocol, aggregate.
+        """
+        from segiou.inference.planning import sample_sizes
+
+        return sample_sizes(self, half_width, metric, **options)
 
     def slices(
         self,

@@ -43,6 +43,8 @@ COMMANDS = {
     "compare": ["compare", "{a}", "{b}", *CITIES],
     "compare by scores": ["compare", "{a}", "{b}", "--metric", "iou,dice,pixel_accuracy"],
     "compare three": ["compare", "{a}", "{b}", "{c}"],
+    "plan": ["plan", "{a}", "--half-width", "2%", "--group-by", "none"],
+    "plan by groups": ["plan", "{a}", "--half-width", "2%", "--group-by", "[0-9]$"],
     "slices": ["slices", "{a}", *CITIES[1:], "--by-class"],
     "slices of two": ["slices", "{a}", "{b}", *CITIES[1:]],
     "raters": ["raters", TRUTH, *MODELS, *LABELS],
@@ -55,7 +57,9 @@ COMMANDS = {
 NO_CSV = {"explain", "inspect", "compare by scores", "report and a baseline"}
 NOT_IN_CSV = {"image", "rank"}
 #: Commands without a page, or whose page has two of three models.
-NO_PAGE = {"explain", "inspect", "slices", "slices of two", "compare three"}
+NO_PAGE = {"explain", "inspect", "compare three"} | {
+    *("plan", "plan by groups", "slices", "slices of two"),
+}
 #: Pages have the images in a table of their own, and slices without the models' scores.
 NOT_ON_PAGES = {"image", "slice"}
 
@@ -267,9 +271,7 @@ def test_csv_has_the_numbers_of_the_tables(command, output):
                 assert numbers(cell) <= known, (command, name, head, cell)
 
 
-@pytest.mark.parametrize(
-    "command", sorted(COMMANDS.keys() - {"compare three", "slices", "slices of two", *NO_CSV})
-)
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_PAGE - NO_CSV))
 def test_pages_have_the_numbers_of_the_tables(command, output):
     page = output(command, "html")
     rows = [row for table in of_html(page) for row in table]

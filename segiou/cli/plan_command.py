@@ -1,0 +1,29 @@
+"""The command ``plan``: how many images give intervals of a wanted width."""
+
+from __future__ import annotations
+
+import argparse
+
+from segiou.cli import inputs
+from segiou.cli.output import write_findings
+from segiou.inference.planning import sample_sizes
+
+
+def command(parsed: argparse.Namespace) -> int:
+    """Plan a test set from a run of images of the same kind."""
+    inputs.findings_format(parsed)
+    path = parsed.run_file
+    run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
+    if not parsed.quiet:
+        inputs.note_state(run, f"{path}: ")
+    found = sample_sizes(
+        run.excluding(parsed.exclude),
+        parsed.half_width,
+        parsed.metric,
+        groups=parsed.group_by,
+        blocks=parsed.blocks,
+        level=parsed.level,
+        protocol=parsed.protocol,
+    )
+    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
+    return 0

@@ -1,0 +1,410 @@
+"""How many images give intervals of a wanted width, by those of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support import text
+from segiou._support.arguments import check_level, check_number
+from segiou._support.text import Json
+from segiou.counting.counts import Counts
+from segiou.document.parts import Column, Line, Part, Table, Tabular
+from segiou.inference.dependence import BlockLength, design_of
+from segiou.inference.intervals import OverUnits, of_design
+from segiou.inference.leave_one_out import SCALES, Jackknife
+from segiou.inference.scored_runs import scored_images, unit_of_pixels
+from segiou.inference.statistics import Aggregate, Statistic
+from segiou.inference.student import student
+from segiou.inference.units import FEWEST_COMPARED, ROUNDING, Groups, HasCounts, Metric
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
+
+#: Most units that an answer names.
+_MOST_UNITS = 10_000_000
+#: Fewer units ask for too few: their answers are uncertain, and lack rare classes.
+_RELIABLE_FROM = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """The number of units that gives a score an interval of the wanted width.
+
+    Attributes
+    ----------
+    name : str
+        Of the class, or of the score over all classes.
+    value : float
+    half_width : float
+        Of the interval over the units of the run, the standard error times Student's t; NaN if
+        there is none.
+    units : int
+        Units of the run whose truth contains the class; for the score, those with a value.
+    design_effect : float
+        Variance over these units relative to that over as many independent images; NaN if
+        the units are images.
+    needed : int or None
+        Units with and without the class; None if the run does not show it, because the class
+        is in fewer than two units or its score is the same in all, and above ten million.
+    low, high : int or None
+        Limits of the needed units, from the uncertainty of the variance; None as above, or if
+        nearly all of the variance is that of a single unit.
+    images : int or None
+        Images in the needed units.
+    """
+
+    name: str
+    value: float
+    half_width: float
+    units: int
+    design_effect: float
+    needed: int | None
+    low: int | None
+    high: int | None
+    images: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSizes(OverUnits, Tabular):
+    """Numbers of units that give intervals of a wanted width.
+
+    Attributes
+    ----------
+    metric, protocol, aggregate : str
+        The score, and how it is averaged.
+    half_width : float
+        Wanted half-width of the intervals.
+    level : float
+        Of the intervals, and of the limits of the numbers.
+    unit : {"image", "group", "sequence", "batch"}
+    units, images : int
+        Of the run.
+    overall : SampleSize
+    classes : tuple of SampleSize
+        Empty for a metric without per-class values.
+    score_unit : str
+        Unit of the score, such as ``"mm"``; empty for a ratio.
+    """
+
+    metric: str
+    protocol: str
+    half_width: float
+    images: int
+    overall: SampleSize
+    classes: tuple[SampleSize, ...]
+
+    _index = ("name",)
+
+    def __iter__(self) -> Iterator[SampleSize]:
+        yield self.overall
+        yield from self.classes
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        data = self._plain()
+        for name in ("method", "resamples", "seed"):
+            del data[name]
+        return data | {"sentences": self.sentences()}
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """The score, then its classes.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        for row in self:
+            yield {name: getattr(row, name) for name in SampleSize.__slots__}
+
+    def sentences(self) -> list[str]:
+        """The answer for the score, and its limits as sentences."""
+        return [*_answer(self), *self.units_sentences(), *_cautions(self)]
+
+    def _parts(self) -> Iterable[Part]:
+        rows, unit, grouped = [*self], self.score_unit, self.unit != "image"
+        images = [_number(row.images) for row in rows]
+        effects = ["" if math.isnan(e := row.design_effect) else f"{e:.2f}" for row in rows]
+        columns = (
+            Column("name", [row.name for row in rows], 5, is_text=True),
+            Column("score", [text.shown(row.value, unit) for row in rows], 2),
+            Column("now ±", [_width(row.half_width, unit, "–") for row in rows], 3),
+            Column(f"{self._kind} now", [str(row.units) for row in rows], 1),
+            Column(f"{self._kind} needed", [_number(row.needed) for row in rows], 4),
+            Column(f"{100 * self.level:g} % interval", [*map(_range, rows)], 3),
+            Column(f"{self._image}s needed", images if grouped else [], 2),
+            Column("design effect", effects, 1),
+        )
+        return [*map(Line, self.sentences()), Table(columns, first=1)]
+
+
+def sample_sizes(
+    counts: Counts | HasCounts,
+    half_width: float,
+    metric: Metric = "iou",
+    *,
+    ids: Sequence[str] | None = None,
+    groups: Groups | None = None,
+    blocks: BlockLength | None = None,
+    level: float = 0.95,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    protocol: Protocol | str | None = None,
+    aggregate: Aggregate | None = None,
+) -> SampleSizes:
+    """Numbers of images of the same kind that give intervals of a wanted width.
+
+    The answer for a score, and for each class, is the least n with t √(U/n) e ≤ h, where e is the
+    jackknife standard error over the U units of the run, h the wanted half-width, and t Student's
+    quantile with the degrees of freedom of n units (classes are then in n/U times as many).
+    Its limits follow from the variance of the run, e², whose logarithm has a jackknife standard
+    error and Student's distribution. Runs of few units ask for too few, because rare classes and
+    rare failures are missing in most of them.
+
+    Parameters
+    ----------
+    counts : Run, Report or Counts of shape (N, C)
+        A pilot: per-image counts, or an object that has them.
+    half_width : float
+        Of the intervals: 0.02 is ± 2 percentage points. In the unit of the score if it has one.
+    metric : str or callable
+        As for :func:`segiou.confidence_intervals`; neither a median nor a percentile.
+    ids, groups, blocks, level, class_names, include, protocol, aggregate
+        As for :func:`segiou.confidence_intervals`.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type, or ``counts`` has no per-image counts.
+    ValueError
+        If a value is out of range, the score is a median, or there are fewer than two units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tp = np.array([[90], [80], [85], [95], [70], [88]])
+    >>> counts = Counts(tp, 0 * tp, 100 - tp, 0 * tp)
+    >>> found = sample_sizes(counts, 0.05, class_names=["road"])
+    >>> found.overall.needed, found.overall.low, found.overall.high
+    (17, 6, 78)
+    >>> print(found.sentences()[0])
+    Mean IoU has a 95 % interval of ± 5.00 points with about 17 images (95 % interval 6 to 78).
+    """
+    check_level("level", level)
+    scored = scored_images(counts, metric, protocol, ids, class_names, include)
+    number = scored.images.number
+    design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
+    prepared = scored.over(design.units, aggregate)
+    _check(half_width, prepared)
+    left_out = Jackknife.of(prepared)
+    error = _errors(left_out)
+    effect = np.full(len(error), np.nan)
+    if design.units.kind != "image":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            effect = (error / _errors(Jackknife.of(scored.over(design.images, aggregate)))) ** 2
+    plan = _Plan(left_out, error, level, float(half_width))
+    overall, *classes = _rows(plan, np.where(np.isfinite(effect), effect, np.nan), number)
+    return SampleSizes(
+        metric=prepared.score.name,
+        aggregate=prepared.aggregate,
+        protocol=prepared.score.rule,
+        level=level,
+        method="jackknife",
+        resamples=None,
+        seed=None,
+        half_width=float(half_width),
+        images=number,
+        overall=overall,
+        classes=tuple(classes),
+        score_unit=prepared.score.unit,
+        **of_design(design, blocks, unit_of_pixels(counts)),
+    )
+
+
+def _check(half_width: object, score: Statistic) -> None:
+    """Reject a half-width that is no distance, and scores without a standard error."""
+    width = check_number("half_width", half_width)
+    if not score.is_smooth:
+        msg = (
+            f"{score.score.name} is a median or percentile, and the width of its interval does not "
+            "follow from a standard error; plan by a score that is a ratio or a mean"
+        )
+        raise ValueError(msg)
+    if not 0 < width < math.inf:
+        msg = f"half_width must be above 0, got {width:g}"
+        raise ValueError(msg)
+    if width >= 1 and SCALES[score.scale].most == 1:
+        msg = (
+            f"half_width must be below 1, got {width:g}; pass {width / 100:g} for {width:g} points"
+        )
+        raise ValueError(msg)
+
+
+def _errors(left_out: Jackknife) -> Floats:
+    """Standard errors of the score and of each class, (1 + C,)."""
+    errors = left_out.class_errors()
+    errors[0] = left_out.score.error
+    return errors
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A score over the units of a run, and the wanted half-width of its interval."""
+
+    left_out: Jackknife
+    error: Floats
+    level: float
+    wanted: float
+
+    @property
+    def units(self) -> int:
+        """Units of the run."""
+        return len(self.left_out.model.statistic.units)
+
+    @property
+    def fewest(self) -> int:
+        """Fewer units have no interval."""
+        is_group = self.left_out.model.statistic.units.kind in ("group", "sequence")
+        return FEWEST_COMPARED if is_group else 2
+
+    def half_width(self, error: Floats, numbers: NDArray[Any]) -> Floats:
+        """Of intervals over other numbers of units; infinite if there is no interval."""
+        share = numbers / self.units
+        freedom = self.left_out.freedom(share)
+        # A class has an interval from two units on.
+        known = (freedom > 1 - ROUNDING) & (numbers >= self.fewest)
+        t = student(np.where(known, freedom, 1.0), (1 - self.level) / 2)
+        return np.where(known, t * error / np.sqrt(share), np.inf)
+
+    def needed(self, error: Floats) -> NDArray[np.int64]:
+        """The least numbers of units, by bisection; 0 if there is none."""
+        low, high = np.ones(error.shape, np.int64), np.full(error.shape, _MOST_UNITS + 1)
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            enough = self.half_width(error, middle) <= self.wanted * (1 + ROUNDING)
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        shown = (error > ROUNDING) & (self.units >= self.fewest)
+        return np.where(shown & (high <= _MOST_UNITS), high, 0)
+
+    def relative_errors(self) -> Floats:
+        """Standard errors of the logarithm of the variance, (1 + C,), by the jackknife."""
+        units, variance = self.units, self.left_out.variance
+        sums = np.zeros((2, len(variance)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for step in self.left_out.steps():
+                # The logarithm without a unit.
+                logs = np.log1p(-np.minimum(step**2 / variance, 1.0))
+                sums += logs.sum(0), (logs**2).sum(0)
+            spread = sums[1] - sums[0] ** 2 / units
+            # Two units contribute the same.
+            spread = spread if units > 2 else np.full(len(variance), np.nan)
+        return np.sqrt(np.maximum((units - 1) / units * spread, 0.0))
+
+
+def _rows(plan: _Plan, effect: Floats, images: int) -> list[SampleSize]:
+    """The answers for the score and its classes."""
+    left_out, error = plan.left_out, plan.error
+    freedom = left_out.freedom()
+    t = student(np.where(freedom > 0, freedom, 1.0), (1 - plan.level) / 2)
+    reach = t * plan.relative_errors() / 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        limits = [plan.needed(error * np.exp(sign * reach)) for sign in (-1, 1)]
+    ends = np.where(np.isfinite(reach), limits, 0)
+    needed, each = plan.needed(error), images / plan.units
+    now = plan.half_width(error, np.full(len(error), plan.units))
+    rows = text.records(
+        name=left_out.model.statistic.names,
+        value=left_out.values,
+        half_width=np.where(np.isfinite(now), now, np.nan),
+        units=left_out.seen,
+        design_effect=effect,
+        needed=needed,
+        low=ends[0],
+        high=ends[1],
+        images=np.ceil(needed * each - ROUNDING).astype(np.int64),
+    )
+    numbers = ("needed", "low", "high", "images")
+    return [SampleSize(**row | {name: row[name] or None for name in numbers}) for row in rows]
+
+
+def _width(value: float, unit: str, undefined: str) -> str:
+    """A half-width: in points, or in the unit of the score."""
+    if not math.isfinite(value):
+        return undefined
+    return text.shown(value, unit) if unit else f"{text.points(value)} points"
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else text.grouped(value)
+
+
+def _range(row: SampleSize) -> str:
+    """The limits of the number."""
+    if row.low is None:
+        return "–"
+    return f"{_number(row.low)} to {_number(row.high)}" if row.high else f"from {_number(row.low)}"
+
+
+def _answer(found: SampleSizes) -> list[str]:
+    """The answer for the score."""
+    row, unit, share = found.overall, found.score_unit, f"{100 * found.level:g} % interval"
+    wanted = f"{share} of ± {_width(found.half_width, unit, '')}"
+    if row.needed is None:
+        return [f"The run does not show how many {found._kind} give {row.name} a {wanted}."]
+    limits = "" if row.low is None else f" ({share} {_range(row)})"
+    number = f"{text.plural(row.needed, *_nouns(found))}{limits}"
+    now = f"{text.plural(found.units, *_nouns(found))} of the run"
+    said = [f"{text.capital(row.name)} has a {wanted} with about {number}."]
+    if math.isfinite(row.half_width):
+        said.append(f"The {now} give ± {_width(row.half_width, unit, '')}.")
+    return said + ([] if found.unit == "image" else _images(found))
+
+
+def _images(found: SampleSizes) -> list[str]:
+    """The images in the units that are needed, and how much information those of the run carry."""
+    row, image = found.overall, found._image
+    each = f"{found.images / found.units:.3g} {image}s per {found.unit}"
+    said = [f"With {each}, this is {text.plural(row.images or 0, image)}."]
+    if found.dependence is None and row.design_effect > 1:
+        alone = f"{found.images / row.design_effect:.0f} independent ones"
+        said.append(
+            f"Design effect {row.design_effect:.2f}: the {found.images} {image}s of the run carry "
+            f"as much information as about {alone}, so new {found._kind} add more than further "
+            f"{image}s of the same {found._kind}."
+        )
+    return said
+
+
+def _nouns(found: SampleSizes) -> tuple[str, str]:
+    """One unit and several."""
+    return (found._image if found.unit == "image" else found.unit), found._kind
+
+
+def _cautions(found: SampleSizes) -> list[str]:
+    """Why answers are uncertain or missing."""
+    said = [] if found.limit is None else [text.capital(str(found.limit))]
+    if found.units < _RELIABLE_FROM and found.overall.needed is not None:
+        said.append(
+            f"Caution: {text.plural(found.units, *_nouns(found))} usually ask for too few, because "
+            "rare classes and rare failures are missing in most small samples. "
+            f"{text.see('intervals')}"
+        )
+    unknown = [row.needed is None for row in found.classes]
+    few = [row.units < 2 for row in found.classes]
+    for which, why in (
+        (few, f"Fewer than two {found._kind} contain"),
+        ([a and not b for a, b in zip(unknown, few, strict=True)], "Scores do not vary for"),
+    ):
+        names = tuple(row.name for row in compress(found.classes, which))
+        if names:
+            said.append(f"{why}: {text.classes(names)}.")
+    return said
