@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import chain
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from segiou._support.files import printable
 from segiou._support.numbers import is_digits
@@ -261,27 +261,20 @@ def without_credentials(text: str) -> str:
     return _SECRET.sub(r"\1=***", _USER.sub("", text))
 
 
-#: Words of 2-D masks; an image within a path or an id stays.
-_OF_IMAGES = re.compile(r"\b([Pp]ixel|(?<![./\\:])[Ii]mage(?=s?\b(?!-(?!wise|level)|[/\\:]|\.\w)))")
-_OF_VOLUMES = {"pixel": "voxel", "Pixel": "Voxel", "image": "case", "Image": "Case"}
+class Nouns(NamedTuple):
+    """What a pixel and an image are called."""
+
+    pixel: str
+    image: str
 
 
-def in_unit(text: str, unit: str) -> str:
-    """Replace pixels by voxels and images by cases if voxels are the unit.
-
-    >>> in_unit("Pixels of 10 images, e.g. image-3", "voxels")
-    'Voxels of 10 cases, e.g. image-3'
-    """
-    return _OF_IMAGES.sub(lambda m: _OF_VOLUMES[m[0]], text) if unit == "voxels" else text
-
-
-def nouns(unit: str) -> tuple[str, str]:
+def nouns(unit: str) -> Nouns:
     """What a pixel and an image are called if this is the unit of the pixels.
 
-    >>> nouns("pixels"), nouns("voxels")
-    (('pixel', 'image'), ('voxel', 'case'))
+    >>> nouns("pixels"), nouns("voxels").image
+    (Nouns(pixel='pixel', image='image'), 'case')
     """
-    return ("voxel", "case") if unit == "voxels" else ("pixel", "image")
+    return Nouns("voxel", "case") if unit == "voxels" else Nouns("pixel", "image")
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -187,6 +187,7 @@ def _explain_two(parsed: argparse.Namespace) -> int:
     )
     from segiou.cli.output import write_findings
     from segiou.inference.paired_runs import names_of, same_images
+    from segiou.inference.scored_runs import unit_of_pixels
 
     runs = [inputs.open_run(path, parsed, or_folders="RUN RUN") for path in parsed.path]
     same = same_images(runs, names_of(runs, None), parsed.protocol)
@@ -198,6 +199,7 @@ def _explain_two(parsed: argparse.Namespace) -> int:
         names=(same.names[0], same.names[1]),
         include=same.include,
         protocol=same.protocol,
+        pixel_unit=unit_of_pixels(runs[0]),
     )
     write_findings(difference.to_dict, imbalance_difference_parts(difference), parsed)
     return 0
@@ -299,14 +301,16 @@ def measures(parsed: argparse.Namespace) -> int:
 
 def merge(parsed: argparse.Namespace) -> int:
     """Merge run files into one."""
-    from segiou._support.text import plural
+    from segiou._support.text import nouns, plural
+    from segiou.inference.scored_runs import unit_of_pixels
     from segiou.runs.run_writing import merge_files
 
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
     if empty := [path for path in parsed.run_file if not len(Run.open(path))]:
         console.note(f"without images: {', '.join(empty)}")
     if not parsed.quiet:
-        images, runs = plural(len(merged), "image"), plural(len(parsed.run_file), "run")
+        image = nouns(unit_of_pixels(merged)).image
+        images, runs = plural(len(merged), image), plural(len(parsed.run_file), "run")
         console.note(f"merged {images} from {runs} into {parsed.output}")
         if not merged.finished:
             console.note("one input run is unfinished, so the merged run is unfinished too")

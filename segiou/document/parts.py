@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from segiou._support.files import printable
 from segiou._support.optional import import_extra
-from segiou._support.text import capital, csv_of, in_unit
+from segiou._support.text import capital, csv_of
 from segiou.document.renderers import rendered
 
 if TYPE_CHECKING:
@@ -146,25 +146,6 @@ def _of_cell(cell: Cell) -> str:
 def _escaped(text: str) -> str:
     text = re.sub(r"[\\|\[\]`*]", r"\\\g<0>", printable(" ".join(text.split())))
     return _ADDRESS.sub(r"\g<0>\\", text).replace("<", "&lt;")
-
-
-def worded(parts: Iterable[Part], unit: str) -> Iterator[Part]:
-    """Parts that call images of voxels cases, as those who score volumes do."""
-    for part in parts:
-        if isinstance(part, Line):
-            yield part._replace(text=in_unit(part.text, unit))
-        elif isinstance(part, Facts):
-            yield Facts(
-                [(in_unit(n, unit), value, in_unit(why, unit)) for n, value, why in part.rows]
-            )
-        elif isinstance(part, Table):
-            columns = [c._replace(head=in_unit(c.head, unit)) for c in part.columns]
-            yield part._replace(columns=columns, notes=[in_unit(n, unit) for n in part.notes])
-        elif isinstance(part, Section):
-            parts_of = [*worded(part.parts, unit)]
-            yield part._replace(title=in_unit(part.title, unit), parts=parts_of)
-        else:
-            yield part
 
 
 class Shown:

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou._support.text import plural
+from segiou._support.text import nouns, plural
 from segiou.counting.counts import Counts
-from segiou.inference.scored_runs import hint_for, images_of_name, read_metric, under
+from segiou.inference.scored_runs import (
+    hint_for,
+    images_of_name,
+    read_metric,
+    under,
+    unit_of_pixels,
+)
 from segiou.inference.statistics import (
     Aggregate,
     ScoredImages,
@@ -82,7 +88,8 @@ class SameImages(NamedTuple):
             images = images_of_name(run, named, self.protocol, name, key)
             if images is None:
                 options = metric, self.protocol, self.class_names, self.include
-                scored.append(scored_counts(counts, *options, ids))
+                unit = unit_of_pixels(run)
+                scored.append(scored_counts(counts, *options, ids, pixel_unit=unit))
                 continue
             place = {id: i for i, id in enumerate(run.ids)}
             scored.append(images.take(ids, [place[id] for id in ids]))
@@ -250,10 +257,12 @@ def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Coun
         if not len(rows):
             continue
         i, c, others = rows[0], classes[0], len({*rows.tolist()}) - 1
-        more = f", and {plural(others, 'more image')}" if others else ""
+        unit = unit_of_pixels(first)
+        image = nouns(unit).image
+        more = f", and {plural(others, f'more {image}')}" if others else ""
         msg = (
-            f"{names[0]} and {name} were scored against different ground truth: image "
-            f"{first.ids[i]} has {a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} "
+            f"{names[0]} and {name} were scored against different ground truth: {image} "
+            f"{first.ids[i]} has {a[i, c]} {unit} of {first.class_names[c]} in one and {b[i, c]} "
             f"in the other{more}; score both against the same masks with the same ignored values"
         )
         raise ValueError(msg)

@@ -52,7 +52,8 @@ def scored_images(
     names = run.class_names if class_names is None else class_names
     include = protocol.include_of(run) if include is None else include
     counts = _class_counts(run)
-    return scored_counts(counts, metric, protocol, names, include, tuple(run.ids) or None)
+    rule = metric, protocol, names, include, tuple(run.ids) or None
+    return scored_counts(counts, *rule, pixel_unit=unit_of_pixels(run))
 
 
 def _class_counts(run: Any) -> Counts | ImageParts:

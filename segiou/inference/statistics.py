@@ -377,6 +377,8 @@ def scored_counts(
     class_names: Sequence[str] | None = None,
     include: Any = None,
     ids: tuple[str, ...] | None = None,
+    *,
+    pixel_unit: str = "pixels",
 ) -> ScoredImages:
     """Per-image counts with a metric of pixels."""
     images, protocol = ImageParts.of(counts), load_protocol(protocol)
@@ -389,7 +391,7 @@ def scored_counts(
     name, function, per_class = _resolved(metric, next(images.parts()))
     row = read_name(metric).row if isinstance(metric, str) else ""
     if not per_class:
-        return ScoredImages(images, partial(_overall_score, name, function), ids)
+        return ScoredImages(images, partial(_overall_score, name, function, pixel_unit), ids)
     taken = included(include, images.width)
     score_by = partial(class_score, name, function, tuple(names), taken, protocol)
     return ScoredImages(images, score_by, ids).of_row(row)
@@ -411,6 +413,7 @@ def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Flo
 def _overall_score(
     name: str,
     function: Callable[[Counts], Floats],
+    pixel_unit: str,
     aggregate: Aggregate | None,
     keep: NDArray[np.bool_] | None = None,
 ) -> Score:
@@ -420,7 +423,7 @@ def _overall_score(
         raise ValueError(msg)
     whole = Score(
         name,
-        metric_label(name),
+        metric_label(name, pixel_unit),
         (),
         _packed,
         lambda sums: function(_unpacked(sums))[..., None],

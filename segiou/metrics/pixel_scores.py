@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from segiou._support.text import nouns
 from segiou.counting.counts import Counts
 from segiou.metrics import overall, per_class
 from segiou.metrics.ratio import Floats
@@ -21,7 +22,7 @@ class ClassMetric(NamedTuple):
         Counts (..., C) → (..., C) values of classes; or, with the module of the arrays, (...) of
         the data set.
     title : str
-        Its name in tables and sentences.
+        Its name in tables and sentences; ``{pixel}`` stands for pixel or voxel.
     formula, definition : str
         What a page explains; ``{unit}`` stands for pixels or voxels.
     rank : int
@@ -97,7 +98,7 @@ _SCORES = (
         "1 − |FN − FP| / (2 TP + FP + FN)",
         "The agreement of the sizes of truth and prediction, wherever they are.",
     ),
-    ClassMetric("pixel_accuracy", overall.pixel_accuracy, "pixel accuracy", per_class=False),
+    ClassMetric("pixel_accuracy", overall.pixel_accuracy, "{pixel} accuracy", per_class=False),
     ClassMetric(
         "frequency_weighted_iou",
         overall.frequency_weighted_iou,
@@ -131,10 +132,12 @@ METRICS: dict[str, Callable[[Counts], Floats]] = {
 OF_CLASSES = tuple(METRICS)
 
 
-def metric_label(metric: str) -> str:
-    """The name of a metric in a sentence."""
+def metric_label(metric: str, pixel_unit: str = "pixels") -> str:
+    """The name of a metric in a sentence about counts with this unit."""
     one = (PIXEL_SCORES | CASE_SCORES).get(metric)
-    return metric.replace("_", " ") if one is None else one.title
+    if one is None:
+        return metric.replace("_", " ")
+    return one.title.format(pixel=nouns(pixel_unit).pixel)
 
 
 def scale_of(metric: str) -> str:

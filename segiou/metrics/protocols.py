@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_callable, check_choice, check_kind
-from segiou._support.text import did_you_mean
+from segiou._support.text import did_you_mean, nouns
 from segiou.counting.arrays import AtLeast
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.labels.label_set import ONE_CLASS
@@ -34,10 +34,10 @@ Background = Literal["keep", "exclude"]
 Undeclared = Literal["miss", "drop"]
 
 _UNIT_WORDS = {
-    "dataset": "all pixels are pooled over the images, then scored",
-    "image": "scored per image, averaged over classes, then over images",
-    "image-class": "scored per image and class, all values averaged",
-    "class": "scored per image, averaged over images per class, then over classes",
+    "dataset": "all {pixel}s are pooled over the {image}s, then scored",
+    "image": "scored per {image}, averaged over classes, then over {image}s",
+    "image-class": "scored per {image} and class, all values averaged",
+    "class": "scored per {image}, averaged over {image}s per class, then over classes",
 }
 _ABSENT_WORDS = {
     "skip": "are skipped",
@@ -198,16 +198,25 @@ class Protocol:
     @property
     def description(self) -> str:
         """A description of the protocol."""
+        return self._description("pixels")
+
+    def _description(self, pixel_unit: str) -> str:
+        """A description for counts with this unit."""
+        pixel, image = nouns(pixel_unit)
         per_image = self.unit in ("image", "image-class")
-        never = "absent from an image" if per_image else "that never occur"
+        never = (
+            f"absent from {'an' if image == 'image' else 'a'} {image}"
+            if per_image
+            else "that never occur"
+        )
         parts = [
-            _UNIT_WORDS[self.unit],
+            _UNIT_WORDS[self.unit].format(pixel=pixel, image=image),
             f"classes {never} {_ABSENT_WORDS[self.absent]}"
             + (f" (Dice: {_ABSENT_WORDS[self.absent_dice]})" if self.absent_dice else ""),
             "only classes present in the truth count" if self.over == "truth" else "",
             "an empty mean is 0" if self.empty == "zero" else "",
             "ignored classes are excluded from the mean" if self.ignored == "exclude" else "",
-            "groups skip pixels whose truth is in no group" if self.groups == "grouped" else "",
+            f"groups skip {pixel}s whose truth is in no group" if self.groups == "grouped" else "",
             "undeclared predictions are ignored" if self.undeclared == "drop" else "",
             "a single class is scored as foreground" if self.background == "exclude" else "",
         ]

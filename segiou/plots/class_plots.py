@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou._support.text import NUMBER, shown
+from segiou._support.text import NUMBER, nouns, shown
 from segiou.plots.score_axis import ScoreAxis, mark_special
 from segiou.plots.style import (
     IOU,
@@ -272,7 +272,9 @@ def prevalence_curve(
     shares = np.logspace(low, np.log10(0.5), 81)
     curve = curve_of(report.tally, index, shares, include=report.include)
     with drawing(2.1, **look) as axes:
-        axes.plot(shares, curve.pixel_accuracy, color=OTHER, label="pixel accuracy")
+        axes.plot(
+            shares, curve.pixel_accuracy, color=OTHER, label=f"{nouns(report.unit).pixel} accuracy"
+        )
         axes.plot(shares, curve.iou, color=color, linewidth=1.8, label="class IoU")
         axes.plot(shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU")
         mark_point(axes, row.share, row.iou, color)

@@ -10,6 +10,7 @@ import numpy as np
 from segiou._support.arguments import check_integer, read_several
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.accumulators.histograms.threshold_curves import Curve
+from segiou.inference.scored_runs import unit_of_pixels
 from segiou.plots.style import (
     IOU,
     MUTED,
@@ -241,7 +242,9 @@ def reliability(
     named = "" if class_name is None else f"{short_name(class_name, 20)}, "
     with drawing(2.6, **look) as axes:
         edges: Any = {"align": "edge", "color": "#d8d5cc", "edgecolor": "white", "linewidth": 0.6}
-        axes.bar(diagram.edges[:-1], share, 1 / bins, label="share of pixels", **edges)
+        axes.bar(
+            diagram.edges[:-1], share, 1 / bins, label=f"share of {unit_of_pixels(source)}", **edges
+        )
         _diagonal(axes)
         axes.plot(
             diagram.confidence[filled],

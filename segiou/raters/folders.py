@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
@@ -137,13 +138,14 @@ def compare_raters(
     if model is not None and model_name in raters:
         msg = f"the model and a rater are both named {model_name!r}; pass another model_name"
         raise ValueError(msg)
-    votes, ids = [], []
+    votes, ids, unit = [], [], "pixels"
     for case in rater_cases(everyone, options, array_axes, read_palette):
         if on_case is not None:
             on_case(case)
         votes.append(case.votes)
         ids.append(case.id)
-    return rater_agreement(
+        unit = unit if case.volume is None else "voxels"
+    agreement = rater_agreement(
         votes,
         ids,
         [*raters],
@@ -152,6 +154,7 @@ def compare_raters(
         groups=groups_of(ids, groups),
         level=level,
     )
+    return replace(agreement, _pixel_unit=unit)
 
 
 def rater_cases(

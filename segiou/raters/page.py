@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import plural
+from segiou._support.text import nouns, plural
 from segiou.document.parts import Facts, Line, Table
 from segiou.report.pages.page import assemble
 from segiou.report.pages.pictures import grey_png
@@ -125,7 +125,8 @@ def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
         "tables": [part for part in parts if isinstance(part, Table)],
         "maps": maps,
         "table": None,
-        "pixel": "pixel",
+        "pixel": nouns(agreement._pixel_unit).pixel,
     }
-    data = {"names": [*agreement.class_names], "unit": "pixels", "confusion": None, "images": None}
+    about = {"names": [*agreement.class_names], "unit": agreement._pixel_unit}
+    data = {**about, "confusion": None, "images": None}
     return assemble("segiou.raters:page.html", context, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ from segiou._support.text import (
     signed_points,
 )
 from segiou.document.parts import GAP, Column, Facts, Line, Part, Table, Tabular
-from segiou.inference.units import plural_of
 from segiou.metrics.ratio import Floats
 
 #: Scores of a pair of raters.
@@ -163,6 +162,7 @@ class RaterAgreement(Tabular):
     krippendorff_alpha: Estimate
     pairs: tuple[RaterPair, ...]
     against_model: tuple[ModelAgreement, ...]
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     def matrix(self, score: str, class_name: str) -> Floats:
         """A score of every pair of raters, the model last.
@@ -286,11 +286,11 @@ def notes(result: RaterAgreement) -> list[str]:
         f"{called(name)} lacks {plural(len(ids), 'case')} ({listed(ids)}), left out of its pairs."
         for name, ids in result.missing.items()
     ]
-    units = plural_of(result.unit) if result.unit == "group" else "cases"
+    units, pixels = "groups" if result.unit == "group" else "cases", result._pixel_unit
     lines.append(
         f"{plural(len(result.raters), 'expert')}, {plural(len(result.ids), 'case')}. Intervals are "
-        f"over {units}, never pixels. Pairs count the pixels that both marked; mean Dice and IoU "
-        "are means over the cases in which either has the class."
+        f"over {units}, never {pixels}. Pairs count the {pixels} that both marked; mean Dice and "
+        "IoU are means over the cases in which either has the class."
     )
     if result.against_model:
         lines.append(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.text import Json, did_you_mean, in_unit, with_unit
+from segiou._support.text import Json, did_you_mean, with_unit
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import ALIASES, ScoreName, not_measured, read_name
@@ -278,7 +278,7 @@ def terms_of(
             one = _NUMBERS[name] if name in _NUMBERS else PIXEL_SCORES[name]
             yield name, one.formula.replace("{unit}", unit), one.definition.replace("{unit}", unit)
         elif name in scores and scores[name].about:
-            yield name, "", in_unit(scores[name].about, unit)
+            yield name, "", scores[name].about
 
 
 def is_map(columns: ClassColumns) -> bool:

@@ -92,7 +92,7 @@ def to_dict(report: Report) -> ReportDict:
         "compiled": compiled_parts(),
         "title": report.title,
         "protocol": report.protocol.name,
-        "rule": report.protocol.description,
+        "rule": report.protocol._description(report.unit),
         **_named(report, "pairs", "left_out", "pixels", "ignored", "mean_iou", "mean_iou_classes"),
         "num_classes": len(report.class_names),
         "skipped": skipped,

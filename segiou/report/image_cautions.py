@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import printable
-from segiou._support.text import Json, capital, encodable, listed
+from segiou._support.text import Json, capital, encodable, listed, nouns
+from segiou.inference.scored_runs import unit_of_pixels
 from segiou.runs.run import Run
 from segiou.runs.tables import background_of, false_alarms
 
+Kind = Literal["void", "empty", "structures_missed", "classes_missed", "false_alarms"]
 #: Most ids that are listed, in sentences and in JSON.
 _NAMED, _LISTED = 3, 100
 
@@ -34,15 +36,16 @@ class ImageCaution:
         Number of images whose truth is background only, for ``"false_alarms"``.
     """
 
-    kind: Literal["void", "empty", "structures_missed", "classes_missed", "false_alarms"]
+    kind: Kind
     images: tuple[str, ...]
     of: int = 0
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def title(self) -> str:
         """A short name of the kind of images."""
         return {
-            "void": "every pixel ignored",
+            "void": f"every {nouns(self._pixel_unit).pixel} ignored",
             "empty": "empty predictions",
             "structures_missed": "every structure missed",
             "classes_missed": "every class missed",
@@ -50,22 +53,23 @@ class ImageCaution:
         }[self.kind]
 
     def __str__(self) -> str:
+        pixel, image = nouns(self._pixel_unit)
         names, number = listed([printable(id) for id in self.images], _NAMED), len(self.images)
         finding = {
-            "void": "every pixel is ignored",
+            "void": f"every {pixel} is ignored",
             "empty": "the prediction is empty",
             "structures_missed": "every structure is missed",
             "classes_missed": "every class is missed",
             "false_alarms": "the truth has no foreground, but the prediction has",
         }[self.kind]
         if self.kind == "false_alarms" and self.of > 1:
-            found = f"{number} of {self.of} images without foreground"
+            found = f"{number} of {self.of} {image}s without foreground"
             return f"{found} {'has' if number == 1 else 'have'} false positives: {names}."
         if number == 1:
             return f"{names}: {finding}."
         if self.kind == "empty":
             return f"{number} predictions are empty: {names}."
-        return f"{capital(finding)} in {number} images: {names}."
+        return f"{capital(finding)} in {number} {image}s: {names}."
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values: the number of images and the ids of the first hundred."""
@@ -82,13 +86,16 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
     empty = wanted & (counts.pred[:, background].sum(-1) == total)
     missed = wanted & (counts.tp[:, structures].sum(-1) == 0) & ~empty
     alarms, without = false_alarms(counts, background, include)
+    missed_kind: Kind = "structures_missed" if background.any() else "classes_missed"
+    found: dict[Kind, tuple[Any, int]] = {
+        "void": (total == 0, 0),
+        "empty": (empty, 0),
+        missed_kind: (missed, 0),
+        "false_alarms": (alarms, int(without.sum())),
+    }
+    unit = unit_of_pixels(run)
     cautions = (
-        ImageCaution("void", tuple(compress(run.ids, total == 0))),
-        ImageCaution("empty", tuple(compress(run.ids, empty))),
-        ImageCaution(
-            "structures_missed" if background.any() else "classes_missed",
-            tuple(compress(run.ids, missed)),
-        ),
-        ImageCaution("false_alarms", tuple(compress(run.ids, alarms)), int(without.sum())),
+        ImageCaution(kind, tuple(compress(run.ids, of)), number, unit)
+        for kind, (of, number) in found.items()
     )
     return tuple(one for one in cautions if one.images)

@@ -13,7 +13,6 @@ import numpy as np
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.text import percent, plural
-from segiou.document.parts import worded
 from segiou.document.renderers import rendered
 from segiou.measures.score_names import ScoreName
 from segiou.measures.score_table import ScoreTable
@@ -317,8 +316,7 @@ class Report(ReportNumbers):
         chosen = class_columns(columns, self.scores_by_name)
         for name in chosen:
             column_of(self.class_table, name)
-        parts = report_parts(self, self._sorted(sort, reverse=reverse), chosen, **more)
-        return [*worded(parts, self.unit)]
+        return [*report_parts(self, self._sorted(sort, reverse=reverse), chosen, **more)]
 
     def _sorted(self, key: str, *, reverse: bool) -> ScoreTable:
         table = self.class_table
@@ -359,5 +357,6 @@ class Report(ReportNumbers):
         return (
             f"<Report: mean IoU {percent(self.mean_iou)} over {self.mean_iou_classes} of "
             f"{plural(len(self.class_names), 'class', 'classes')}, "
-            f"pixel accuracy {percent(self.pixel_accuracy)}, {plural(self.pairs, 'pair')}>"
+            f"{self._nouns.pixel} accuracy {percent(self.pixel_accuracy)}, "
+            f"{plural(self.pairs, 'pair')}>"
         )

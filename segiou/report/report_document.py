@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support import __version__
-from segiou._support.text import called, cell, count, listed, percent, plural, points, tone_of
+from segiou._support.text import (
+    called,
+    capital,
+    cell,
+    count,
+    listed,
+    percent,
+    plural,
+    points,
+    tone_of,
+)
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.notebook import NAME
 from segiou.document.parts import (
@@ -89,11 +99,11 @@ def report_parts(
     shown, total = change is None, plural(len(report.class_names), "class", "classes")
     tables = [*_class_tables(report, classes, columns, means=means)]
     yield Section(total if shown else "All class scores", tables, shown, headed=False)
-    yield Section("Images", [*_images(report)], only_notebook=True)
+    yield Section(f"{capital(report._nouns.image)}s", [*_images(report)], only_notebook=True)
     for table in report.tables:
         yield Section(table.title, [score_part(table)], shown, headed=False)
     if (worst := report.worst_images) is not None:
-        yield Section(worst_title(worst), [worst_part(report, worst)], shown, headed=False)
+        yield Section(worst_title(report, worst), [worst_part(report, worst)], shown, headed=False)
     yield Section("Confusion matrix (row percentages)", [*_matrix(report)], only_notebook=True)
     yield from (Line(text, "dim") for text in _footer(report, detail=detail))
     if report.intervals is not None:
@@ -112,6 +122,7 @@ def _outcome_table(outcomes: Sequence[tuple[str, bool]]) -> Table:
 
 def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:
     """Scores of the data set, with explanations."""
+    pixel = report._nouns.pixel
     intervals = report.intervals_or_default
     total = plural(len(report.class_names), "class", "classes")
     about = f"{report.mean_iou_classes} of {total}"
@@ -119,7 +130,7 @@ def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[s
     yield "mean IoU", cell(report.mean_iou), mean
     if report.unit == "voxels":
         yield "mean Dice", cell(report.mean_dice), "same classes"
-    accuracy_name = "overall accuracy" if of_map else "pixel accuracy"
+    accuracy_name = "overall accuracy" if of_map else f"{pixel} accuracy"
     beside = f"{_given_interval(report, 'pixel_accuracy')}{_gap_text(report)}"
     yield accuracy_name, cell(report.pixel_accuracy), beside
     if of_map:
@@ -129,7 +140,7 @@ def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[s
         yield "mean accuracy", cell(report.mean_accuracy), beside
     majority = report.majority
     always = f"always predicting {called(str(majority['class']))}"
-    about = f"{always}; pixel accuracy {cell(majority['pixel_accuracy'])}"
+    about = f"{always}; {pixel} accuracy {cell(majority['pixel_accuracy'])}"
     yield "majority baseline", cell(majority["mean_iou"]), about
     if detail:
         yield from _means_over_images(report)
@@ -160,16 +171,19 @@ def _gap_text(report: Report) -> str:
     return f"{text} ({parts} false positives)"
 
 
-def worst_title(worst: WorstImages) -> str:
+def worst_title(report: Report, worst: WorstImages) -> str:
     """Heading of the worst images."""
-    return f"Worst images by {worst.by}"
+    return f"Worst {report._nouns.image}s by {worst.by}"
 
 
 def worst_part(report: Report, worst: WorstImages) -> Table:
     """The worst images and their scores."""
     names = [row["id"] for row in worst.rows] or ["none"]
     scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
-    columns = [Column("worst images", names, 1, is_text=True), Column(worst.by, scores, 0)]
+    columns = [
+        Column(f"worst {report._nouns.image}s", names, 1, is_text=True),
+        Column(worst.by, scores, 0),
+    ]
     notes = [str(row.get("note", "")) for row in worst.rows]
     if any(notes):
         columns.append(Column("note", notes, 2, is_text=True))
@@ -180,13 +194,14 @@ def _means_over_images(report: Report) -> Iterator[tuple[str, str, str]]:
     means = report.image_level_means
     if means is None or means.images < 2:
         return
-    worst = f"  worst {_WORST} % of images"
-    image = "per-image mean IoU (classes in the image's truth), averaged over images"
-    yield "image-wise mean IoU (I)", cell(means.image), image
+    image = report._nouns.image
+    worst = f"  worst {_WORST} % of {image}s"
+    about = f"per-{image} mean IoU (classes in the {image}'s truth), averaged over {image}s"
+    yield f"{image}-wise mean IoU (I)", cell(means.image), about
     yield worst, cell(means.worst_image[_WORST]), _worst_interval(report)
-    per_class = "per-class mean IoU (images that contain the class), averaged over classes"
+    per_class = f"per-class mean IoU ({image}s that contain the class), averaged over classes"
     yield "class-wise mean IoU (C)", cell(means.class_mean), per_class
-    yield worst, cell(means.worst_class[_WORST]), "each class's lowest-scoring images"
+    yield worst, cell(means.worst_class[_WORST]), f"each class's lowest-scoring {image}s"
 
 
 def _worst_interval(report: Report) -> str:
@@ -261,17 +276,17 @@ def _images(report: Report) -> Iterator[Part]:
     lowest = np.argsort(scores, kind="stable")[:_IMAGES_SHOWN].tolist()
     accuracies = pixel_accuracy(report.per_image)
     median = float(quantile(np.sort(defined), 0.5))  # np.median would load numpy.ma
-    number = len(scores)
+    number, (pixel, image) = len(scores), report._nouns
     yield Line(
-        f"{plural(number, 'image')}: mean IoU from {cell(float(defined.min()))} to "
+        f"{plural(number, image)}: mean IoU from {cell(float(defined.min()))} to "
         f"{cell(float(defined.max()))}, median {cell(median)}"
     )
     columns = (
-        Column("image", [report.ids[i] for i in lowest], 2, is_text=True),
+        Column(image, [report.ids[i] for i in lowest], 2, is_text=True),
         Column("mean IoU", [Cell(cell(scores[i]), "bold") for i in lowest], 1),
-        Column("pixel accuracy", [cell(accuracies[i]) for i in lowest], 0),
+        Column(f"{pixel} accuracy", [cell(accuracies[i]) for i in lowest], 0),
     )
-    cut = f"the {len(lowest)} lowest-scoring of {number} images" if len(lowest) < number else ""
+    cut = f"the {len(lowest)} lowest-scoring of {number} {image}s" if len(lowest) < number else ""
     yield Table(columns, [cut])
 
 
@@ -303,10 +318,11 @@ def _share(share: float) -> str:
 
 
 def _footer(report: Report, *, detail: bool) -> Iterable[str]:
-    yield f"protocol {report.protocol.name}: {report.protocol.description}"
+    image = report._nouns.image
+    yield f"protocol {report.protocol.name}: {report.protocol._description(report.unit)}"
     if report.protocol.needs_images:
-        pooled = f"groups, shares and counts pool {report.unit} over all images"
-        yield f"class scores are averaged over images, as the protocol averages them; {pooled}"
+        pooled = f"groups, shares and counts pool {report.unit} over all {image}s"
+        yield f"class scores are averaged over {image}s, as the protocol averages them; {pooled}"
     if report.protocol.name in _FOREGROUND and report.include[0]:
         first = report.class_names[0]
         excludes = f"which this protocol leaves out; use --exclude {first}"
@@ -336,6 +352,7 @@ def _not_in_their_truth(report: Report) -> list[str]:
     numbers = zip(means.false_positive_images.tolist(), report.class_names, strict=True)
     most = sorted(((n, name) for n, name in numbers if n), key=lambda item: -item[0])
     first, *others = [f"{name} in {n}" for n, name in most]
-    named = listed([f"{first} {'image' if most[0][0] == 1 else 'images'}", *others], _NAMED)
-    ignored = "false positives that I and C ignore (class absent from the image's truth)"
+    image = report._nouns.image
+    named = listed([f"{first} {image if most[0][0] == 1 else f'{image}s'}", *others], _NAMED)
+    ignored = f"false positives that I and C ignore (class absent from the {image}'s truth)"
     return [f"{ignored}: {named}"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.optional import Drawable
-from segiou._support.text import Json, did_you_mean
+from segiou._support.text import Json, Nouns, did_you_mean, nouns
 from segiou.analysis.gap.baselines import majority_class, majority_counts
 from segiou.analysis.gap.steps import NextStep, next_steps
 from segiou.analysis.gap.threshold_gains import ThresholdGain
@@ -104,6 +104,11 @@ class ReportNumbers(Drawable):
     def unit(self) -> str:
         """Unit of the counts, in words."""
         return unit_of_pixels(self)
+
+    @property
+    def _nouns(self) -> Nouns:
+        """What a pixel and an image are called."""
+        return nouns(self.unit)
 
     @property
     def pixels(self) -> int:
@@ -328,7 +333,9 @@ class ReportNumbers(Drawable):
         """The errors that cost most mean IoU, the largest gain first; channels have none."""
         if self.steps is not None or not self.has_matrix:
             return self.steps or ()
-        return next_steps(self.tally, self.class_names, self.protocol, self.include)
+        return next_steps(
+            self.tally, self.class_names, self.protocol, self.include, pixel_unit=self.unit
+        )
 
     @cached_property
     def intervals_or_default(self) -> Intervals | None:

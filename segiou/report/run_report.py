@@ -14,7 +14,7 @@ from segiou.analysis.gap.steps import NextStep, next_steps
 from segiou.analysis.gap.threshold_gains import ThresholdGain, threshold_gains
 from segiou.inference.dependence import design_of
 from segiou.inference.intervals import Intervals
-from segiou.inference.scored_runs import scored_images
+from segiou.inference.scored_runs import scored_images, unit_of_pixels
 from segiou.inference.units import Units
 from segiou.metrics.pixel_scores import CASE_SCORES
 from segiou.metrics.protocols import Protocol
@@ -96,7 +96,8 @@ def _next_steps(
 ) -> tuple[tuple[NextStep, ...], tuple[ThresholdGain, ...]]:
     """The costliest errors and better thresholds, with intervals if counts of images are few."""
     per_image = run.counts if kept else None
-    steps = next_steps(run._tally, run.class_names, protocol, include, per_image)
+    unit = unit_of_pixels(run)
+    steps = next_steps(run._tally, run.class_names, protocol, include, per_image, unit)
     if not few:
         return steps, ()
     gains: ImageGains | None = None

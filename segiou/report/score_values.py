@@ -11,7 +11,7 @@ from segiou._support.text import Json
 from segiou.inference.statistics import class_score
 from segiou.measures.score import Score
 from segiou.measures.score_table import Kind
-from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
@@ -99,5 +99,6 @@ def of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
                     values = score.values(report.per_image)[1:]
                 rows |= zip(report.class_names, np.asarray(values).tolist(), strict=True)
                 mean = report._mean(one.function)
+        title = metric_label(name, report.unit)
         value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)
-        yield ScoreValues(name, one.title, "", "higher", value, rows, classes=classes)
+        yield ScoreValues(name, title, "", "higher", value, rows, classes=classes)

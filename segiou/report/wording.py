@@ -12,7 +12,6 @@ from segiou._support.text import (
     capital,
     cell,
     count,
-    in_unit,
     listed,
     percent,
     plural,
@@ -134,7 +133,7 @@ def _headline(report: Report) -> tuple[str, str]:
             count_as = "class counts" if len(absent) == 1 else "classes count"
             zero = f"{len(absent)} absent {count_as} as 0 under protocol {report.protocol.name}"
             return mean, f"Largest loss: {zero} ({points(lost)} points)."
-    return mean, f"Costliest error: {_costliest(steps, report.unit)}" if steps else ""
+    return mean, f"Costliest error: {_costliest(steps)}" if steps else ""
 
 
 def _absent(report: Report) -> list[str]:
@@ -143,7 +142,7 @@ def _absent(report: Report) -> list[str]:
     return [called(row.name) for row, kept in rows if kept and row.status == "absent"]
 
 
-def _costliest(steps: Sequence[NextStep], unit: str) -> str:
+def _costliest(steps: Sequence[NextStep]) -> str:
     """The costliest error, or the first two if their gains differ within noise."""
     first = steps[0]
     missed = [called(str(step.truth)) for step in steps if step.kind == "missed_class"]
@@ -152,15 +151,15 @@ def _costliest(steps: Sequence[NextStep], unit: str) -> str:
         return f"{listed(missed, NAMED)} are never predicted {up_to}."
     other = next((step for step in steps if step.tied and step.truth != first.truth), None)
     if first.kind != "confusion" or other is None or other.kind != "confusion":
-        return _error(first, unit)
-    both = " or ".join(_error(step, unit).rstrip(".") for step in (first, other))
+        return _error(first)
+    both = " or ".join(_error(step).rstrip(".") for step in (first, other))
     return f"{both}; their order is within noise."
 
 
-def _error(step: NextStep, unit: str) -> str:
+def _error(step: NextStep) -> str:
     """An error and its cost."""
     noise = ", within noise" if step.uncertain else ""
-    return f"{in_unit(step.error, unit)} ({points(step.gain)} points{noise})."
+    return f"{step.error} ({points(step.gain)} points{noise})."
 
 
 #: Alignments of predictions with the truth.

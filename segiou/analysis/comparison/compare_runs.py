@@ -515,15 +515,15 @@ class _Compared(NamedTuple):
 
     def explained(self, a: _Model, b: _Model) -> ImbalanceDifference:
         """Why pixel accuracy and mean IoU differ."""
-        explained = explain_difference(
+        return explain_difference(
             a.counts,
             b.counts,
             self.same.class_names,
             names=(a.name, b.name),
             include=self.same.include,
             protocol=self.same.protocol,
+            pixel_unit=unit_of_pixels(self.same.runs[0]),
         )
-        return replace(explained, _pixel=text.nouns(unit_of_pixels(self.same.runs[0]))[0])
 
     def differences(
         self, a: _Model, b: _Model, tested: _Tested, p_adjusted: float, family: int

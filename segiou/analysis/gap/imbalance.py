@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from segiou._support import text
@@ -22,7 +22,7 @@ from segiou.analysis.gap.baselines import (
 from segiou.analysis.gap.steps import NextStep, top_steps
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.document.parts import GAP, Cell, Column, Facts, Line, Part, Shown, Table
-from segiou.inference.scored_runs import hint_for, under
+from segiou.inference.scored_runs import hint_for, under, unit_of_pixels
 from segiou.inference.units import HasCounts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
@@ -120,6 +120,12 @@ class Imbalance(Shown):
     classes: tuple[ClassBalance, ...]
     majority: Baseline
     random: Baseline
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
+
+    @property
+    def _pixel(self) -> str:
+        """What a pixel is called."""
+        return text.nouns(self._pixel_unit).pixel
 
     @property
     def never_predicted(self) -> tuple[str, ...]:
@@ -149,7 +155,7 @@ class Imbalance(Shown):
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""
         if not self.pixels:
-            return ["No valid pixels; nothing to explain."]
+            return [f"No valid {self._pixel}s; nothing to explain."]
         return [*_score_sentences(self), *_class_sentences(self), *_lost_sentences(self)]
 
 
@@ -271,12 +277,13 @@ def _explain_scored(
     counts = under(scored, protocol).counts
     if isinstance(tally, ConfusionCounts):
         counts = protocol.tally_of(tally).counts
-    return explain(
+    imbalance = explain(
         counts if images is None else images,
         scored.class_names if class_names is None else class_names,
         include=protocol.include_of(scored) if include is None else include,
         protocol=protocol,
     )
+    return replace(imbalance, _pixel_unit=unit_of_pixels(scored))
 
 
 def _classes(
@@ -313,29 +320,30 @@ def _score_sentences(imbalance: Imbalance) -> list[str]:
     majority = imbalance.majority
     always = text.called(str(majority.predicted_class))
     return [
-        f"Pixel accuracy is {text.percent(imbalance.pixel_accuracy)}; mean IoU over "
-        f"{text.plural(imbalance.mean_iou_classes, 'class', 'classes')} is "
+        f"{text.capital(imbalance._pixel)} accuracy is {text.percent(imbalance.pixel_accuracy)}; "
+        f"mean IoU over {text.plural(imbalance.mean_iou_classes, 'class', 'classes')} is "
         f"{text.percent(imbalance.mean_iou)}, {text.points(abs(imbalance.gap))} points {where}: "
         f"{text.points(sign * imbalance.gap_imbalance)} from class imbalance ({why}), "
         f"{text.points(sign * imbalance.gap_false_positives)} from false positives (which IoU "
         "penalises and accuracy does not).",
         f"Always predicting {always} (the majority baseline) gives "
-        f"{text.percent(majority.pixel_accuracy)} pixel accuracy and "
+        f"{text.percent(majority.pixel_accuracy)} {imbalance._pixel} accuracy and "
         f"{text.percent(majority.mean_iou)} mean IoU; {majority.skill_in_words()}.",
     ]
 
 
 def _class_sentences(imbalance: Imbalance) -> Iterator[str]:
     """Classes that are never predicted, and those that are only predicted."""
+    pixel = imbalance._pixel
     covered = text.plural(imbalance.mean_iou_classes, "class", "classes")
     if never := [c for c in imbalance.classes if c.never_predicted]:
         counted = sum(c.mean_iou_lost > 0 for c in never)
         yield (
             f"The model never predicts {text.classes(imbalance.never_predicted)}: "
-            f"{text.percent(sum(c.share for c in never))} of the pixels but {counted} of "
+            f"{text.percent(sum(c.share for c in never))} of the {pixel}s but {counted} of "
             f"{covered}. This costs {text.points(sum(c.accuracy_lost for c in never))} points of "
-            f"pixel accuracy and {text.points(sum(c.mean_iou_lost for c in never))} points of mean "
-            "IoU."
+            f"{pixel} accuracy and {text.points(sum(c.mean_iou_lost for c in never))} points of "
+            "mean IoU."
         )
     if names := imbalance.predicted_only:
         occurs, each = ("occurs", "its") if len(names) == 1 else ("occur", "their")
@@ -348,6 +356,7 @@ def _class_sentences(imbalance: Imbalance) -> Iterator[str]:
 
 def _lost_sentences(imbalance: Imbalance) -> list[str]:
     """The cost of losing a class, for up to six classes."""
+    pixel = imbalance._pixel
     # Those whose costs in mean IoU and in accuracy differ most.
     costly = (c for c in imbalance.classes if c.mean_iou_cost > c.accuracy_cost and c.share > 0)
     lost = [c for c in costly if not c.never_predicted]
@@ -362,16 +371,16 @@ def _lost_sentences(imbalance: Imbalance) -> list[str]:
     ]
     if len(rows) < 2:
         return [
-            f"If the model stopped finding {name} ({share} of pixels), pixel accuracy would fall "
-            f"by {accuracy} points and mean IoU by {mean_iou}."
+            f"If the model stopped finding {name} ({share} of {pixel}s), {pixel} accuracy would "
+            f"fall by {accuracy} points and mean IoU by {mean_iou}."
             for name, share, accuracy, mean_iou in rows
         ]
     shown = [
-        f"{name} ({share}{'' if i else ' of pixels'}) {accuracy} and {mean_iou}"
+        f"{name} ({share}{'' if i else f' of {pixel}s'}) {accuracy} and {mean_iou}"
         for i, (name, share, accuracy, mean_iou) in enumerate(rows)
     ]
     return [
-        "If the model stopped finding one class, pixel accuracy and mean IoU would fall by (in "
+        f"If the model stopped finding one class, {pixel} accuracy and mean IoU would fall by (in "
         f"points): {'; '.join(shown)}."
     ]
 
@@ -397,7 +406,8 @@ def imbalance_parts(imbalance: Imbalance, steps: Sequence[NextStep] = ()) -> Ite
 
 
 def _split(imbalance: Imbalance) -> Iterator[tuple[str, str, str]]:
-    yield "pixel accuracy", cell(imbalance.pixel_accuracy), ""
+    pixel = imbalance._pixel
+    yield f"{pixel} accuracy", cell(imbalance.pixel_accuracy), ""
     for name, score, lost, why in (
         ("mean accuracy", imbalance.mean_accuracy, imbalance.gap_imbalance, "imbalance"),
         ("mean IoU", imbalance.mean_iou, imbalance.gap_false_positives, "false positives"),
@@ -407,7 +417,7 @@ def _split(imbalance: Imbalance) -> Iterator[tuple[str, str, str]]:
         ("majority baseline", imbalance.majority),
         ("random baseline", imbalance.random),
     ):
-        yield name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}"
+        yield name, cell(base.mean_iou), f"mean IoU; {pixel} accuracy {cell(base.pixel_accuracy)}"
 
 
 def _points(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,11 @@ class ImbalanceDifference(Shown):
     omitted_tp: float
     wins_by_omission: bool
     uncommon_classes: tuple[str, ...] = ()
-    _pixel: str = field(default="pixel", repr=False, compare=False)
+
+    @property
+    def _pixel(self) -> str:
+        """What a pixel is called."""
+        return self.models[0]._pixel
 
     @property
     def disagree(self) -> bool:
@@ -105,6 +109,7 @@ def explain_difference(
     names: tuple[str, str] = ("A", "B"),
     include: Any = None,
     protocol: Protocol | str = "segiou",
+    pixel_unit: str = "pixels",
 ) -> ImbalanceDifference:
     """Explain the differences of two models in pixel accuracy and in mean IoU.
 
@@ -122,6 +127,8 @@ def explain_difference(
         Names of the models.
     include, protocol
         As for :func:`explain`.
+    pixel_unit : {"pixels", "voxels"}
+        Unit of the counts, in sentences.
 
     Raises
     ------
@@ -149,11 +156,12 @@ def explain_difference(
     include = included(include, len(class_names))
     images = [counts_of_images(one, tuple(class_names), protocol) for one in (counts_a, counts_b)]
     keep = classes_in_common(images, class_names, include, protocol)
+    rule: Any = {"include": include & keep, "protocol": protocol}
     first, second = (
-        explain(one, class_names, include=include & keep, protocol=protocol) for one in images
+        replace(explain(one, class_names, **rule), _pixel_unit=pixel_unit) for one in images
     )
     a, b = counts_a.summed(), counts_b.summed()
-    _check_truth(a, b, class_names, names)
+    _check_truth(a, b, class_names, names, pixel_unit)
     accuracy_difference = float(difference(first.pixel_accuracy, second.pixel_accuracy))
     mean_iou_difference = float(difference(first.mean_iou, second.mean_iou))
     omitted, omitted_fp, omitted_tp, is_decisive = _omission(a, b, accuracy_difference)
@@ -184,15 +192,17 @@ def _omission(a: Counts, b: Counts, gain: float) -> tuple[list[int], int, int, b
     return np.flatnonzero(omitted).tolist(), fp, tp, is_decisive
 
 
-def _check_truth(a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]) -> None:
+def _check_truth(
+    a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str], pixel_unit: str
+) -> None:
     """ValueError if the truth of the two models differs."""
     differing = np.flatnonzero(a.truth != b.truth)
     if len(differing):
         c = int(differing[0])
         msg = (
             f"the two models were scored against different ground truth: class {class_names[c]} "
-            f"has {a.truth[c]} pixels with {names[0]} and {b.truth[c]} with {names[1]}; "
-            "score both on the same images"
+            f"has {a.truth[c]} {pixel_unit} with {names[0]} and {b.truth[c]} with {names[1]}; "
+            f"score both on the same {text.nouns(pixel_unit).image}s"
         )
         raise ValueError(msg)
 

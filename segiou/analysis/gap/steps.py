@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import Json, called, listed, percent, plain, plural, points
+from segiou._support.text import Json, called, listed, nouns, percent, plain, plural, points
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol
@@ -73,6 +73,7 @@ class NextStep:
     low: float = math.nan
     high: float = math.nan
     tied: bool = False
+    _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
     @property
     def uncertain(self) -> bool:
@@ -88,26 +89,27 @@ class NextStep:
     @property
     def error(self) -> str:
         """The error in words, without its cost."""
+        pixel, image = nouns(self._pixel_unit)
         truth, pred = called(str(self.truth)), called(str(self.pred))
         answer = "outside all classes" if self.pred is None else f"as {pred}"
         return {
-            "confusion": f"{percent(self.share)} of {truth} pixels predicted {answer}",
+            "confusion": f"{percent(self.share)} of {truth} {pixel}s predicted {answer}",
             "missed_class": f"{truth} is never predicted",
             "false_class": (
-                f"{pred} is predicted on {plural(self.pixels, 'pixel')} but never occurs in the "
-                "truth"
+                f"{pred} is predicted on {plural(self.pixels, pixel)} but never occurs in the truth"
             ),
             "swapped_classes": (
                 f"{truth} and {pred} are mostly predicted as each other; check for swapped labels"
             ),
             "few_images": (
-                f"{truth} occurs in only one or two images; check their truth, or add images"
+                f"{truth} occurs in only one or two {image}s; check their truth, or add {image}s"
             ),
         }[self.kind]
 
     def __str__(self) -> str:
         finding = self.kind in ("missed_class", "few_images")
-        act = f"Finding every pixel of {called(str(self.truth))}" if finding else "Fixing this"
+        every = f"every {nouns(self._pixel_unit).pixel} of {called(str(self.truth))}"
+        act = f"Finding {every}" if finding else "Fixing this"
         about = []
         if not math.isnan(self.mean_iou):
             now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
@@ -126,6 +128,7 @@ def next_steps(
     protocol: Protocol,
     include: NDArray[np.bool_],
     per_image: Counts | None = None,
+    pixel_unit: str = "pixels",
 ) -> tuple[NextStep, ...]:
     """The errors that cost most mean IoU, largest gain first.
 
@@ -142,6 +145,8 @@ def next_steps(
         Classes that are included in the mean.
     per_image : Counts of shape (N, C), optional
         Per-image counts, to find classes that occur in few images.
+    pixel_unit : {"pixels", "voxels"}
+        Unit of the counts, in sentences.
 
     Returns
     -------
@@ -168,7 +173,8 @@ def next_steps(
         whole = counts.truth[both].sum() if both else tally.valid
         first, second = (None if c is None else names[c] for c in (t, p))
         share = pixels / int(whole)
-        steps.append(NextStep(kind, first, second, gain, pixels, share, mean_iou=now))
+        about: Any = {"mean_iou": now, "_pixel_unit": pixel_unit}
+        steps.append(NextStep(kind, first, second, gain, pixels, share, **about))
     useful = [step for step in steps if step.gain > 0]
     return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
 

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
-from segiou._support.text import cell, unit_text
+from segiou._support.text import cell, nouns, unit_text
+from segiou.inference.scored_runs import unit_of_pixels
 from segiou.report.pages.image_table import LISTED
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def case_tables(run: Run, plan: Plan) -> list[CaseTable]:
     for column in plan.image_columns:
         groups.setdefault(column.name.partition(":")[0], []).append(column)
     most = max(1, min(_ROWS, _CELLS // max(1, len(values))))
+    image = nouns(unit_of_pixels(run)).image
     return [
-        _table(run.ids, f"{plan.key}-{name}", columns, values, most)
+        _table(run.ids, f"{plan.key}-{name}", columns, values, most, image)
         for name, columns in groups.items()
         if any(":" in column.name for column in columns)
     ]
@@ -55,6 +57,7 @@ def _table(
     columns: list[ImageColumn],
     values: dict[str, NDArray[Any]],
     most: int,
+    image: str,
 ) -> CaseTable:
     lower = columns[0].better == "lower"
     means = [c for c in columns if ":" not in c.name] or columns
@@ -64,7 +67,7 @@ def _table(
     unit = f", {text}" if (text := unit_text(columns[0].unit)) else ""
     return CaseTable(
         key,
-        f"{columns[0].title or columns[0].name.partition(':')[0]} per image{unit}",
+        f"{columns[0].title or columns[0].name.partition(':')[0]} per {image}{unit}",
         tuple(printable(c.name.partition(":")[2] or "mean") for c in columns),
         "descending" if lower else "ascending",
         rows,

@@ -22,7 +22,6 @@ from segiou._support.text import (
     capital,
     cell,
     count,
-    in_unit,
     p_text,
     points,
     shown,
@@ -253,7 +252,6 @@ _FILTERS: dict[str, Any] = {
     "slice_link": lambda name: images_link(slice=name),
     "image_link": lambda id: images_link(image=id),
     "step_link": _step_link,
-    "in_unit": in_unit,
     "step_text": lambda step: str(replace(step, images=())),
 }
 

@@ -41,12 +41,18 @@ class ImageMatch:
         total = len(self.files) + len(self.missing)
         return f"No photo for this image ({len(self.files)} of {total} photos were found)."
 
-    def sentences(self) -> list[str]:
-        """Found and missing files, with examples; empty if no file is missing."""
+    def sentences(self, image: str = "image") -> list[str]:
+        """Found and missing files, with examples; empty if no file is missing.
+
+        Parameters
+        ----------
+        image : str
+            What an image of the run is called.
+        """
         if not self.missing:
             return []
         total = len(self.files) + len(self.missing)
-        photos = [f"Found photos for {len(self.files)} of {total} images in {self.folder}"]
+        photos = [f"Found photos for {len(self.files)} of {total} {image}s in {self.folder}"]
         if self.files:
             id, path = next(iter(self.files.items()))
             photos.append(f"e.g. {path.name} for {id}")
@@ -54,7 +60,7 @@ class ImageMatch:
         others = f"; other files there: {listed(self.others, 3)}" if self.others else ""
         return [
             f"{', '.join(photos)}; {missing}{others}.",
-            "Photos are matched by name: a_1.jpg and a_1_left.png both match image a_1.",
+            f"Photos are matched by name: a_1.jpg and a_1_left.png both match {image} a_1.",
         ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
-from segiou._support.text import count, in_unit
+from segiou._support.text import count
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.pages.page import plural
 from segiou.report.wording import aligned_text, ignored_text
@@ -38,7 +38,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
     ignored = f"{count(report.ignored)} ignored ({ignored_text(report)})"
     unassigned = int(report.unassigned.sum())
     facts = {
-        "Protocol": f"{protocol.name}: {in_unit(protocol.description, unit)}",
+        "Protocol": f"{protocol.name}: {protocol._description(unit)}",
         "Protocol source": "" if protocol.name == "segiou" else protocol.whose,
         "Pairs": f"{count(report.pairs)}{left}{aligned_text(report)}",
         unit.capitalize(): f"{count(report.pixels)}, {ignored}",
@@ -49,7 +49,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         "Unfinished": source.get("unfinished"),
         "Missing parts": source.get("partial"),
         "Unread measures": source.get("unread"),
-        "Intervals": report.intervals and in_unit(report.intervals.method_text("interval"), unit),
+        "Intervals": report.intervals and report.intervals.method_text("interval"),
         **({} if run is None else _run_facts(run)),
         "Made with": f"segiou {__version__}, {report.backend} kernel",
     }

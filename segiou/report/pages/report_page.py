@@ -13,10 +13,9 @@ import numpy as np
 
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
-from segiou._support.text import in_unit, nouns
+from segiou._support.text import nouns
 from segiou.analysis.comparison.text import short_name
 from segiou.analysis.gap.steps import top_steps
-from segiou.document.parts import worded
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
@@ -174,9 +173,10 @@ def _verdict_context(
         "heading": short_name(report.title) or "Segmentation",
         "verdict": report.verdict,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
+        "protocol": report.protocol._description(report.unit),
         "skipped": skipped_text(report),
         "ignored": ignored_text(report),
-        "sentences": [in_unit(text, report.unit) for text in sentences],
+        "sentences": sentences,
     }
 
 
@@ -214,17 +214,16 @@ def _class_context(report: Report, columns: str | Sequence[str] | None) -> dict[
 def _worst_context(report: Report) -> dict[str, Any]:
     """The worst images, if they were asked for, and their ids."""
     worst = report.worst_images
-    parts = () if worst is None else worded([worst_part(report, worst)], report.unit)
     return {
-        "worst": next(iter(parts), None),
-        "worst_title": "" if worst is None else worst_title(worst),
+        "worst": None if worst is None else worst_part(report, worst),
+        "worst_title": "" if worst is None else worst_title(report, worst),
         "worst_ids": [] if worst is None else [row["id"] for row in worst.rows],
     }
 
 
 def _measure_context(report: Report, run: Run | None) -> dict[str, Any]:
     """The tables of the measures and of cases."""
-    measured = [_measured(table, report.unit) for table in report.tables]
+    measured = [_measured(table) for table in report.tables]
     of_cases = report.unit == "voxels"
     return {
         "measured": measured,
@@ -261,7 +260,7 @@ def render_page(
     colors = class_colors(runs[0].labels if runs else LabelSet.from_names(names))
     table = _images_of(reports, runs, models, scores, **pictures) if runs else None
     chosen = [] if table is None else choose(table, examples, first, seed)
-    sliced = context.get("sliced", ())
+    sliced, (pixel, image) = context.get("sliced", ()), nouns(reports[0].unit)
     context = {
         **context,
         **_makings(reports, runs, models, command),
@@ -269,10 +268,11 @@ def render_page(
         "report": reports[0],
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
-        **dict(zip(("pixel", "image"), nouns(reports[0].unit), strict=True)),
+        "pixel": pixel,
+        "image": image,
         "table": table,
         "shown": len(chosen),
-        "advice": [*context.get("advice", ()), *_advice(table, len(chosen))],
+        "advice": [*context.get("advice", ()), *_advice(table, len(chosen), image)],
     }
     data = _script_data(context, sliced, table) | {
         "images": None if table is None else table.payload(colors, chosen)
@@ -352,14 +352,14 @@ def _script_data(
     }
 
 
-def _advice(table: ImageTable | None, shown: int) -> list[str]:
+def _advice(table: ImageTable | None, shown: int, image: str) -> list[str]:
     """Options for the pictures, for the author of a page."""
     if table is None:
         return []
-    advice = [] if table.match is None else table.match.sentences()
+    advice = [] if table.match is None else table.match.sentences(image)
     if table.folder is None and shown < len(table.ids):
         advice.append(
-            "To include the pictures of all images, write to a folder: --html DIR/ or "
+            f"To include the pictures of all {image}s, write to a folder: --html DIR/ or "
             "write_html('DIR/', …)."
         )
     return advice
@@ -422,7 +422,7 @@ def _methods(report: Report, of_iou: Intervals, drawn: Sequence[Intervals]) -> l
     return [*usual, *other_methods(report)]
 
 
-def _measured(table: ScoreTable, unit: str) -> dict[str, Any]:
+def _measured(table: ScoreTable) -> dict[str, Any]:
     """The section of a measure; if it has curves, the worst class comes first."""
     curves = table.curves()
     if curves:
@@ -432,8 +432,7 @@ def _measured(table: ScoreTable, unit: str) -> dict[str, Any]:
         table = table.taken(order)
         curves = tuple(sorted(curves, key=lambda one: places[one.row]))
     about = {"name": table.key, "title": table.title, "about": table.about}
-    (scores,) = worded([score_part(table)], unit)
-    return {**about, "scores": scores, "curves": curves}
+    return {**about, "scores": score_part(table), "curves": curves}
 
 
 def _ends(intervals: Iterable[tuple[str, Interval]]) -> dict[str, tuple[float, float]]:
@@ -457,7 +456,7 @@ def distribution(report: Report) -> dict[str, Any] | None:
     if not defined.size:
         return None
     mean = float(defined.mean())
-    marks = [("mean over images", "mean", mean)]
+    marks = [(f"mean over {report._nouns.image}s", "mean", mean)]
     if not np.isnan(report.mean_iou):
         marks.append(("data set", "dataset", report.mean_iou))
     return {
