@@ -5,9 +5,10 @@
     python -m benchmarks.paired_coverage batches camvid  # some of the tables
 
 Images are simulated: an image's difficulty is shared by both models, and what remains of each class
-has the correlation rho between them. The truth is the difference on a very large set of images.
-Each line has the coverage, the mean width in points, and the share of intervals that exclude 0. The
-figures are in docs/comparison.md.
+has the correlation rho between them. Training runs of a recipe share its noise on each image, have
+noise of their own there, and their own shift. The truth is the difference on a very large set of
+images. Each line has the coverage, the mean width in points, and the share of intervals that
+exclude 0. The figures are in docs/comparison.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
+from segiou.analysis.comparison.recipes import Crossed
 from segiou.counting.counts import Counts
 from segiou.inference.dependence import design_of
 from segiou.inference.paired import Paired
@@ -43,17 +45,44 @@ def models(
 ) -> list[Counts]:
     """Counts of two models on as many images as there are difficulties; the second is lifted."""
     presence, size = DESIGNS[design]
+    pixels, there, ease = _scenes(presence, size, difficulty, rng)
+    common, found = rng.normal(0, 0.5, pixels.shape), []
+    for own in (0.0, lift):
+        noise = np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.normal(0, 0.5, pixels.shape)
+        found.append(_counted(pixels, there, size, ease + noise + own))
+    return found
+
+
+def _scenes(
+    presence: np.ndarray, size: np.ndarray, difficulty: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pixels of each class in each image, which classes occur, and how easy they are."""
     shape = len(difficulty), len(presence)
     there = rng.random(shape) < presence
     there[:, 0] = True
     pixels = np.rint(1e4 * size * np.exp(rng.normal(0, 0.8, shape))).astype(np.int64) * there
     ease = 1.8 - 0.15 * np.arange(shape[1]) + SHARED * difficulty[:, None]
-    ease = ease + SHARED * 0.6 * rng.normal(size=shape)
-    common, found = rng.normal(0, 0.5, shape), []
-    for own in (0.0, lift):
-        noise = np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.normal(0, 0.5, shape)
-        hit = np.rint(pixels / (1 + np.exp(-(ease + noise + own)))).astype(np.int64)
-        found.append(Counts(hit, _false(pixels - hit, there, size), pixels - hit, 0 * pixels))
+    return pixels, there, ease + SHARED * 0.6 * rng.normal(size=shape)
+
+
+def _counted(pixels: np.ndarray, there: np.ndarray, size: np.ndarray, ease: np.ndarray) -> Counts:
+    """Counts of a model that finds this share of the pixels, on the scale of logits."""
+    hit = np.rint(pixels / (1 + np.exp(-ease))).astype(np.int64)
+    return Counts(hit, _false(pixels - hit, there, size), pixels - hit, 0 * pixels)
+
+
+def training_runs(
+    design: str, shifts: list[np.ndarray], number: int, rng: np.random.Generator
+) -> list[list[Counts]]:
+    """Counts of the runs of each recipe, with these shifts, on the same images."""
+    presence, size = DESIGNS[design]
+    pixels, there, ease = _scenes(presence, size, rng.normal(size=number), rng)
+    found = []
+    for recipe in shifts:
+        of_recipe = ease + rng.normal(0, 0.3, ease.shape)
+        noises = rng.normal(0, 0.3, (len(recipe), *ease.shape))
+        eases = of_recipe + noises + recipe[:, None, None]
+        found.append([_counted(pixels, there, size, each) for each in eases])
     return found
 
 
@@ -92,6 +121,37 @@ def images(design: str, number: int, rng: np.random.Generator, rho: float, lift:
     """Independent images."""
     pair = models(design, rho, lift, rng.normal(size=number), rng)
     return outcome(pair, units_of(number), true_difference(design, rho, lift))
+
+
+@cache
+def true_recipe_difference(design: str, lift: float, spread: float) -> float:
+    """Difference of the mean scores of two recipes over all images and all training runs."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    shifts = [spread * nodes, lift + spread * nodes]
+    pair = training_runs(design, shifts, 20_000, np.random.default_rng(3))
+    means = [[mean_iou(one.summed()) for one in runs] @ weights / weights.sum() for runs in pair]
+    return float(means[1] - means[0])
+
+
+def recipes(
+    design: str,
+    number: int,
+    rng: np.random.Generator,
+    first: float,
+    second: float,
+    spread: float,
+    lift: float,
+) -> list[float]:
+    """Training runs of two recipes on independent images."""
+    shifts = [rng.normal(0, spread, int(first)), rng.normal(lift, spread, int(second))]
+    pair, units = training_runs(design, shifts, number, rng), units_of(number)
+    a, b = ([statistic(counts, units=units) for counts in runs] for runs in pair)
+    crossed = Crossed.of(a, b)
+    truth = true_recipe_difference(design, lift, spread) if lift else 0.0
+    usual, narrow = crossed.limits(0.95), crossed.limits(0.9)
+    low, high, below, above = usual.low[0], usual.high[0], narrow.low[0], narrow.high[0]
+    hits = [low <= truth <= high, 100 * (high - low), low > 0 or high < 0]
+    return [*map(float, (*hits, below > truth, above < truth))]
 
 
 def batches(
@@ -133,6 +193,11 @@ def _corrected(counts: Counts, share: float) -> Counts:
 
 def cells() -> Iterator[Cell]:
     """All situations, table by table."""
+    for first, second in ((2, 2), (3, 3), (5, 5), (1, 3), (2, 5)):
+        for spread in (0.0, 0.05, 0.2):
+            for number in (10, 30, 100):
+                yield Cell("recipes", recipes, "common", number, (first, second, spread, 0.0))
+            yield Cell("recipes", recipes, "common", 30, (first, second, spread, 0.3))
     for design in DESIGNS:
         for rho in (0.0, 0.8, 0.98):
             for lift in (0.0, 0.15, 0.8):
@@ -152,7 +217,7 @@ def line(cell: Cell, options: str, means: np.ndarray) -> str:
     """The means of a cell."""
     hit, width, out, passed, failed = means
     return (
-        f"{cell.table:8} {cell.design:7} {cell.number:4}  {options:9} coverage {100 * hit:5.1f}  "
+        f"{cell.table:8} {cell.design:7} {cell.number:4}  {options:12} coverage {100 * hit:5.1f}  "
         f"width {width:5.1f}  excludes 0 {100 * out:5.1f}  above {100 * passed:5.1f}  below "
         f"{100 * failed:5.1f}"
     )
