@@ -35,6 +35,7 @@ UNSUPPORTED = {
     **dict.fromkeys((".h5", ".hdf5", ".mat"), "is not a mask format; save with numpy.savez"),
     ".safetensors": "has arrays by name; pass the file in place of a folder",
     **dict.fromkeys((".mgz", ".mgh"), "is a volume of FreeSurfer; convert it with mri_convert"),
+    ".hdr": "is the header of another file; pass that file",
     ".mnc": "is a MINC volume; convert it with mnc2nii",
     **dict.fromkeys((".gipl", ".vtk", ".vti"), "is a volume; save it as NIfTI or NRRD"),
     ".dcm": "is DICOM; convert segmentations with dcmqi's segimage2itkimage -t nii",

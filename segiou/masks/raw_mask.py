@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ SOFT_EDGES = (
     "if edges are soft, pass truth_threshold=128, pred_threshold=128 or both "
     "(--truth-threshold 128, --pred-threshold 128)"
 )
+#: Names of temporary files, and addresses in memory.
+_RANDOM = re.compile(r" ?['\"]?\S*(?:segiou-\w+|/vsi\w+)/[^\s'\"]*['\"]?| ?\(0x[0-9a-f]+\)")
 #: Errors of libraries whose text does not describe the file.
 _SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 #: Extensions of label volumes.
@@ -75,6 +78,10 @@ class Volume:
         assumed.
     segments : tuple of (str, int)
         Names and values of the segments of a 3D Slicer file (``.seg.nrrd``).
+    is_placed : bool
+        Whether the file states an orientation and place; a NIfTI file without ``sform`` and
+        ``qform`` does not, and ``affine`` is then that of nibabel. Such a volume is compared
+        with others by shape and spacing.
     """
 
     values: NDArray[np.integer[Any] | np.bool_]
@@ -83,6 +90,7 @@ class Volume:
     orientation: str
     unit: str = "mm"
     segments: tuple[tuple[str, int], ...] = ()
+    is_placed: bool = True
 
 
 class RawMask(NamedTuple):
@@ -177,7 +185,8 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
     except Exception as error:
         # Some libraries print context first, and their internal errors do not describe the file.
         text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
-        text = "" if isinstance(error, _SLIPS) else f": {text}"
+        text = "" if isinstance(error, _SLIPS) else f": {_RANDOM.sub('', text)}"
+        what = "is not supported" if isinstance(error, NotImplementedError) else what
         raise MaskError(path, f"{what}{text}") from error
 
 

@@ -195,3 +195,11 @@ def test_a_palette_of_two_greys_written_by_pillow(tmp_path):
     image.putpalette([0, 0, 0, 255, 255, 255])
     image.save(tmp_path / "a.bmp")
     assert open_mask(tmp_path / "a.bmp").values.tolist() == [[0, 1, 1], [1, 0, 0]]
+
+
+def test_images_without_a_decoder_are_not_called_corrupt(tmp_path):
+    """HDF5 has no loader in Pillow, although it knows the format."""
+    path = tmp_path / "a.xyz"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(64))
+    with pytest.raises(MaskError, match=r"cannot be read by Pillow \(cannot find loader"):
+        open_mask(path)

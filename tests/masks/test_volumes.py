@@ -543,3 +543,49 @@ def test_segments_that_cannot_match_by_name_are_an_error(tmp_path):
     write_slicer(tmp_path / "pred" / "a.seg.nrrd", SWAPPED, {"cyst": 1, "liver": 2})
     with pytest.raises(ValueError, match="whose values cannot all be those of their names"):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+
+
+@pytest.mark.parametrize("side", ["truth", "pred"])
+@pytest.mark.parametrize("geometry", ["check", "reorient"])
+def test_files_without_an_orientation_are_compared_by_shape(tmp_path, side, geometry):
+    """ITK reads them as another orientation than nibabel, and writes this one; no axis turns."""
+    values = labels()
+    for name in ("truth", "pred"):
+        (tmp_path / name).mkdir()
+    image = nibabel.Nifti1Image(values, None)
+    image.header.set_zooms((0.5, 0.5, 3))
+    bare = tmp_path / side / "a.nii.gz"
+    image.to_filename(bare)
+    assert not read_volume(bare).is_placed
+    other = tmp_path / ("pred" if side == "truth" else "truth") / "a.nii.gz"
+    itk.WriteImage(itk.ReadImage(str(bare)), str(other))
+    assert read_volume(other).is_placed
+    n = int(values.max()) + 1
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=n, geometry=geometry)
+    assert run.report().pixel_accuracy == 1
+    image.header.set_zooms((0.5, 0.5, 2))
+    image.to_filename(bare)
+    with pytest.raises(segiou.DataError, match="spacing 0.5 × 0.5 × "):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=n, geometry=geometry)
+
+
+@pytest.mark.parametrize("kind", [nibabel.Nifti1Pair, nibabel.AnalyzeImage])
+def test_pairs_of_files_say_how_to_convert_them(tmp_path, kind):
+    kind(labels().astype(np.int16), AFFINE).to_filename(tmp_path / "a.img")
+    with pytest.raises(MaskError, match=r"is the data of the volume a\.hdr; .*nib-convert a\.img"):
+        read_mask(tmp_path / "a.img")
+    with pytest.raises(MaskError, match=r"header of another file; pass that file"):
+        read_mask(tmp_path / "a.hdr")
+
+
+@pytest.mark.parametrize("ending", [".nrrd", ".mha"])
+def test_errors_of_itk_name_the_file_only(tmp_path, ending):
+    path = tmp_path / f"a{ending}"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    data = path.read_bytes()
+    for old, new in ((b"NRRD", b"NRRX"), (b"type:", b"type: x"), (b"3\n", b"9\n"), (b"MET_", b"X")):
+        path.write_bytes(data.replace(old, new, 1))
+        try:
+            read_volume(path)
+        except MaskError as error:
+            assert not re.search(r"segiou-\w+/|0x[0-9a-f]", error.problem), error.problem

@@ -180,3 +180,18 @@ def test_what_a_place_is():
     assert open_source("s3://bucket/x/") == RemoteFolder("s3://bucket/x")
     assert open_source("zip://::s3://bucket/x.zip") == RemoteFolder("zip://::s3://bucket/x.zip")
     assert "secret" not in repr(open_source("s3://b", {"key": "secret"}))
+
+
+@pytest.mark.parametrize("part", ["", "gt", "gt/sub"])
+def test_zips_with_backslashes(tmp_path, part):
+    """Some programs on Windows write them in place of slashes."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in ("gt\\", "gt\\sub\\a.png", "gt\\sub\\b.png"):
+            info = zipfile.ZipInfo("x")
+            info.filename = name  # as it is
+            archive.writestr(info, png(np.eye(2)))
+    source = open_source(tmp_path / "a.zip" / part)
+    found = source.find()
+    assert [name.rpartition("/")[2] for name in found] == ["a.png", "b.png"]
+    for path in found.values():
+        assert source.read(path)[0] == png(np.eye(2))

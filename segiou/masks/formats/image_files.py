@@ -47,6 +47,8 @@ _GAP_OR_COMMENT = rb"(?:\s|#[^\r\n]*[\r\n])+"
 #: Kind, width, height and maximum of a PGM or PPM.
 _NETPBM = re.compile(_GAP_OR_COMMENT.join([rb"P([2356])", *[rb"(\d{1,9})"] * 3]) + rb"\s")
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
+#: Errors of Pillow about what is not installed, in files that may be intact.
+_MISSING = re.compile(r"cannot find loader.*|\w* ?(?:decoder|support) \S* ?not \w+.*")
 #: Types of pixels by Pillow's mode; others have bytes.
 _DTYPES = {"RGB": np.uint32, "I;16": np.uint16}
 #: Tag of the orientation in EXIF.
@@ -156,6 +158,11 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
             return mask
         except UnidentifiedImageError as error:
             raise MaskError(path, f"is not an image (starts with {data[:12]!r})") from error
+        except OSError as error:
+            if (part := _MISSING.search(str(error))) is None:
+                raise
+            problem = f"cannot be read by Pillow ({part[0]}); save it as PNG"
+            raise MaskError(path, problem) from error
         except Image.DecompressionBombError as error:
             problem = f"declares an invalid size: {error}; save huge masks as TIFF or .npy"
             raise MaskError(path, problem) from error

@@ -182,6 +182,7 @@ class _Header(NamedTuple):
     unit: str = "mm"
     offset: int = 0
     scale: tuple[float, float] = (1, 0)
+    is_placed: bool = True
 
     @classmethod
     def of_nifti(cls, head: bytes, path: str | Path, *, channels: bool = False) -> _Header:
@@ -189,7 +190,7 @@ class _Header(NamedTuple):
         if (kind := _nifti_kind(head)) is None:
             raise MaskError(path, _other_problem(head))
         with damage(path, "has a corrupt NIfTI header", ImportError):
-            shape, dtype, offset, scale, affine, pixdim, unit = _library_header(kind, head)
+            shape, dtype, offset, scale, affine, pixdim, unit, placed = _library_header(kind, head)
         if unit not in _MILLIMETRES:
             raise MaskError(path, f"has an unknown NIfTI unit code: {unit}")
         if not all(map(math.isfinite, scale)):
@@ -202,7 +203,7 @@ class _Header(NamedTuple):
         affine[:3] *= _MILLIMETRES[unit]
         spacing = tuple(_MILLIMETRES[unit] * size for size in spacing)
         named = "mm" if unit else "unknown"
-        return cls(path, shape, dtype, affine, spacing, named, offset, scale)
+        return cls(path, shape, dtype, affine, spacing, named, offset, scale, placed)
 
     @classmethod
     def of_itk(cls, parts: ItkParts, path: str | Path) -> _Header:
@@ -241,7 +242,8 @@ class _Header(NamedTuple):
 
     def volume(self, values: NDArray[Any]) -> Volume:
         """The volume of these stored values."""
-        return _volume(self.labels(values), self.affine, self.spacing, self.path, self.unit)
+        volume = _volume(self.labels(values), self.affine, self.spacing, self.path, self.unit)
+        return volume if self.is_placed else replace(volume, is_placed=False)
 
 
 def _nifti_kind(head: bytes) -> str | None:
@@ -256,7 +258,9 @@ def _nifti_kind(head: bytes) -> str | None:
 def _other_problem(head: bytes) -> str:
     """Why a header is not that of a NIfTI file."""
     if head[344:348] == b"ni1\0":
-        return "is a NIfTI header with its data in another file; save the volume as .nii"
+        return (
+            "is a NIfTI header with its data in another file; convert it: nib-convert A.img A.nii"
+        )
     if len(head) < 348:
         return f"is truncated: a NIfTI header has 348 bytes, found {len(head)}; copy it again"
     return f"is not a volume (starts with {head[:12]!r})"
@@ -284,7 +288,9 @@ def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
         msg = "its pixdim is 0 and it has no sform, so the spacing is unknown"
         raise ValueError(msg)
     unit = int(header["xyzt_units"]) % 8
-    return shape, header.get_data_dtype(), offset, scale, header.get_best_affine(), pixdim, unit
+    dtype, affine = header.get_data_dtype(), header.get_best_affine()
+    is_placed = bool(stored["sform_code"] or stored["qform_code"])
+    return shape, dtype, offset, scale, affine, pixdim, unit, is_placed
 
 
 def _nifti_spacing(
@@ -414,7 +420,8 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
     """
     for volume in (truth, pred):
         check_kind("volume", volume, Volume, "a Volume, as returned by segiou.masks.read_volume")
-    if truth.orientation != pred.orientation:
+    are_placed = truth.is_placed and pred.is_placed
+    if are_placed and truth.orientation != pred.orientation:
         return f"orientation {pred.orientation}, but its truth has {truth.orientation}"
     if truth.values.shape != pred.values.shape:
         return f"shape {pred.values.shape}, but its truth has {truth.values.shape}"
@@ -422,6 +429,8 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
     if (np.abs(np.subtract(truth.spacing, pred.spacing)) > bound).any():
         predicted, wanted = spacing_text(pred.spacing), spacing_text(truth.spacing)
         return f"spacing {predicted} mm, but its truth has {wanted} mm"
+    if not are_placed:
+        return None
     # The far corner moves by the error of the affine times the number of voxels.
     bounds = np.append(_TOLERANCE * np.array(_lengths(truth.affine)), bound.max())
     if (np.abs(truth.affine - pred.affine)[:3] > bounds).any():
@@ -441,13 +450,16 @@ def _rows(affine: NDArray[np.float64]) -> str:
 def reorient(volume: Volume, like: Volume) -> Volume:
     """Reorient a volume to the axis order and directions of another.
 
-    Axes are only permuted and flipped. Values are not interpolated or copied.
+    Axes are only permuted and flipped. Values are not interpolated or copied. A volume without
+    orientation is returned unchanged, as is any volume beside such a one.
 
     Parameters
     ----------
     volume, like : Volume
         The volume to reorient, and the volume with the target orientation.
     """
+    if not (volume.is_placed and like.is_placed):
+        return volume
     orientations = needed_library("nibabel").orientations
     start, end = (orientations.io_orientation(v.affine) for v in (volume, like))
     change = orientations.ornt_transform(start, end)

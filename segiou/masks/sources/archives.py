@@ -177,10 +177,11 @@ def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]
         return members
     opened = zipfile.ZipFile(archive)
     for info in opened.infolist():
+        name = info.filename.replace("\\", "/")  # as some programs on Windows write them
         # The upper half of external_attr is the Unix mode; links are skipped.
-        if not info.is_dir() and (info.external_attr >> 28) & 0xF in (0, 0o10):
+        if not name.endswith("/") and (info.external_attr >> 28) & 0xF in (0, 0o10):
             stamp = Stamp(info.file_size, f"crc32:{info.CRC:08x}")
-            members.setdefault(info.filename, []).append((stamp, partial(zip_member, opened, info)))
+            members.setdefault(name, []).append((stamp, partial(zip_member, opened, info)))
     return members
 
 

@@ -346,7 +346,7 @@ class RemoteFolder:
         try:
             files, base = core.url_to_fs(self._url, **self.options)
         except ImportError as error:  # the package for this protocol
-            msg = f"{self.root}: {error}"
+            msg = f"{self.root}: {error}; pip install 'segiou[remote]' for s3:// and https://"
             raise ImportError(msg) from error
         except ValueError as error:
             msg = f"{self.root}: is not a URL supported by fsspec: {_said(error)}"
