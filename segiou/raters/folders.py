@@ -22,7 +22,7 @@ from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.colors import READINGS, ReadPalette
-from segiou.masks.formats.volumes import geometry_difference
+from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.sources.folders import Source
@@ -320,17 +320,23 @@ def _case(
     """The case, unless its masks differ in size or geometry."""
     marked = [(one, place) for one, place in zip(read, places, strict=True) if one is not None]
     (first, volume), origin = marked[0]
+    turned: dict[str, NDArray[np.int64]] = {}
     for (mask, other), place in marked[1:]:
         difference = None
         if volume is not None and other is not None:
-            difference = geometry_difference(volume, other)
+            other = reorient(replace(other, values=mask), volume)
+            mask = turned[place] = other.values
+            difference = geometry_difference(replace(volume, values=first), other)
         if mask.shape != first.shape:
             difference = f"shape {mask.shape}, expected {first.shape}"
         if difference:
             fix = "all raters must mark the same grid"
             problems.append(Problem(place, f"has {difference}; {fix} [compared with: {origin}]"))
             return None
-    masks = tuple(None if pair is None else pair[0] for pair in read)
+    masks = tuple(
+        None if pair is None else turned.get(place, pair[0])
+        for pair, place in zip(read, places, strict=True)
+    )
     return RaterCase(id, masks, *Votes.of(masks), volume, options.num_classes)
 
 
@@ -342,7 +348,8 @@ class ConsensusWriter:
     Parameters
     ----------
     folder : path
-        Where masks are written, as PNG, or as ``.npy`` for volumes.
+        Where masks are written, as PNG; volumes as NIfTI with the geometry of the first rater, or
+        as ``.npy`` without one.
     experts : int
         Number of experts; later raters are models.
     rule : {"majority", "staple"}
@@ -372,9 +379,12 @@ class ConsensusWriter:
         chosen = consensus(votes, self.rule)[case.place]
         void = 255 if case.classes <= 255 else 65535
         mask = np.where(chosen < 0, void, chosen).astype(np.uint8 if void == 255 else np.uint16)
-        data = BytesIO()
-        if mask.ndim == 2:
+        data, ending = BytesIO(), ".png" if mask.ndim == 2 else ".npy"
+        if case.volume is not None:
+            ending = ".nii.gz"
+            data.write(nifti_bytes(mask, case.volume))
+        elif mask.ndim == 2:
             Image.fromarray(mask).save(data, "PNG")
         else:
             np.save(data, mask)
-        self._out.write(f"{case.id}{'.png' if mask.ndim == 2 else '.npy'}", data.getvalue())
+        self._out.write(f"{case.id}{ending}", data.getvalue())

@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from mask_files import required
 from PIL import Image
 
 import segiou
@@ -193,3 +194,27 @@ def test_a_rater_without_a_common_case_is_named():
         segiou.compare_raters({"anna": ANNA, "ben": BEN, "chen": other}, labels=2)
     with pytest.raises(ValueError, match="model has no case of another rater"):
         segiou.compare_raters({"anna": ANNA, "ben": BEN}, model=other, labels=2)
+
+
+def test_volumes_of_other_orientations(tmp_path):
+    """They are reoriented, and the consensus has the geometry of the first rater."""
+    nibabel = required("nibabel", "SEGIOU_REQUIRE_EXTRAS")
+    values = np.random.default_rng(0).integers(0, 2, (3, 3, 3)).astype(np.uint8)
+    affine = np.array([[0.5, 0, 0, 3], [0, 0.7, 0, 5], [0, 0, 2, 7], [0, 0, 0, 1]])
+    image = nibabel.Nifti1Image(values, affine)
+    for rater, axes in (("anna", [[0, 1], [1, 1], [2, 1]]), ("ben", [[1, -1], [0, 1], [2, -1]])):
+        (tmp_path / rater).mkdir()
+        for case in "ab":
+            image.as_reoriented(np.array(axes)).to_filename(tmp_path / rater / f"{case}.nii.gz")
+    places = {name: tmp_path / name for name in ("anna", "ben")}
+    writer = ConsensusWriter(tmp_path / "agreed", 2)
+    found = segiou.compare_raters(places, labels=2, on_case=writer.write)
+    assert found.agreement.value == 1
+    agreed = nibabel.load(tmp_path / "agreed" / "a.nii.gz")
+    np.testing.assert_array_equal(np.asarray(agreed.dataobj), values)
+    np.testing.assert_allclose(agreed.affine, affine)
+    nibabel.Nifti1Image(values, affine @ np.diag([2, 1, 1, 1])).to_filename(
+        tmp_path / "ben" / "a.nii.gz"
+    )
+    with pytest.raises(segiou.DataError, match="all raters must mark the same grid"):
+        segiou.compare_raters(places, labels=2)

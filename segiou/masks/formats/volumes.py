@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import math
 import os
@@ -118,6 +119,14 @@ def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> V
     for before, after in zip(old, values, strict=True):
         labels[volume.values == before] = after
     return replace(volume, values=labels, segments=tuple(new.items()))
+
+
+def nifti_bytes(labels: NDArray[Any], like: Volume) -> bytes:
+    """A compressed NIfTI file of labels with the geometry of a volume."""
+    image = needed_library("nibabel").Nifti1Image(labels, like.affine if like.is_placed else None)
+    image.header.set_zooms(like.spacing)
+    image.header.set_xyzt_units("mm")
+    return gzip.compress(image.to_bytes(), mtime=0)
 
 
 def scores_from_nifti(data: bytes, path: str | Path, fits: Fits) -> Volume:
