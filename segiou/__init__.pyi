@@ -32,7 +32,8 @@ from segiou.inference.intervals import (
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
 )
-from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
+from segiou.labels.label_set import LabelSet as LabelSet
+from segiou.labels.loading import load_labels as load_labels
 from segiou.masks.raw_mask import MaskError as MaskError
 from segiou.masks.read import read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol

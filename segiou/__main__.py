@@ -12,7 +12,7 @@ def _end_at_once(number: int, frame: object) -> None:
     """End the process without raising, because imports turn KeyboardInterrupt into other errors."""
     try:
         # Drafts may not be imported yet.
-        remove = getattr(sys.modules.get("segiou._support.drafts"), "remove_drafts", None)
+        remove = getattr(sys.modules.get("segiou._support.files"), "remove_drafts", None)
         if remove is not None:
             remove()
         # A progress bar may have hidden the cursor.

@@ -21,8 +21,7 @@ from segiou._support import optional
 from segiou.cli.main import main
 from segiou.document import renderers
 from segiou.document.parts import Line
-from segiou.labels import label_files, label_set
-from segiou.labels.label_set import LabelSet
+from segiou.labels import LabelSet, label_files, loading
 from segiou.metrics import protocols
 from segiou.metrics.protocols import Protocol
 
@@ -199,8 +198,8 @@ def test_a_label_set(folders, monkeypatch, capsys):
     presets = folders / "presets"
     presets.mkdir()
     (presets / "dummy.toml").write_text(LABELS)
-    monkeypatch.setattr(label_set, "_PRESETS", presets)
-    for cached in (label_set.labelset_names, label_set._preset):
+    monkeypatch.setattr(loading, "_PRESETS", presets)
+    for cached in (loading.labelset_names, loading._preset):
         cached.cache_clear()
     try:
         assert segiou.load_labels("dummy").class_names == ("first", "second")
@@ -211,7 +210,7 @@ def test_a_label_set(folders, monkeypatch, capsys):
         assert _names(capsys.readouterr().out) == ["first", "second"]
     finally:
         monkeypatch.undo()
-        for cached in (label_set.labelset_names, label_set._preset):
+        for cached in (loading.labelset_names, loading._preset):
             cached.cache_clear()
 
 

@@ -14,7 +14,7 @@ import segiou
 from segiou import analysis as imbalance, geometry, metrics, metrics as per_image
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
-from segiou.labels.label_set import LabelClass
+from segiou.labels import LabelClass
 from segiou.masks.read import read_mask
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.regions.tolerance import Tolerance

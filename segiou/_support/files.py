@@ -17,18 +17,26 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from segiou._support.drafts import drafts
-
 _MOST_JSON_BYTES = 1 << 29
 _MOST_TEXT = 1 << 27
 _KEPT_JSON_BYTES = 1 << 16
 _PARSING = Lock()
 _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
-
-
+#: Temporary files of unfinished writes, to be removed if the process ends at once.
+drafts: set[str] = set()
 #: Characters of pages and tables that no terminal needs: line ends and blanks.
 _BLANKS = "\n\r\t\N{NO-BREAK SPACE}\N{THIN SPACE}"
+
+
+def remove_drafts() -> None:
+    """Remove all drafts, with the journals of those that are databases."""
+    for path in tuple(drafts):
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            try:
+                os.unlink(path + suffix)  # noqa: PTH108 - runs within a signal handler
+            except OSError:
+                continue
 
 
 def printable(text: str, *, blanks: bool = False) -> str:

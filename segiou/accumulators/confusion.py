@@ -30,7 +30,7 @@ from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, ScaleCheck, nan_pixels, scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
-from segiou.labels.label_set import load_labels
+from segiou.labels.loading import load_labels
 
 #: Tables of all pairs of classes in memory at once: the counts, and two during an addition.
 _TABLES = 3

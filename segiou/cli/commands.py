@@ -237,7 +237,7 @@ def inspect(parsed: argparse.Namespace) -> int:
     """List the values in a folder of masks."""
     from segiou._support.files import write_whole
     from segiou.cli.output import write_findings
-    from segiou.labels.label_set import load_labels
+    from segiou.labels.loading import load_labels
     from segiou.scoring.inspection import inspect_folder
 
     inputs.check_findings(parsed)
@@ -257,7 +257,7 @@ def labelsets(parsed: argparse.Namespace) -> int:
     from segiou._support.optional import plugin_names
     from segiou.document.parts import Column, Line, Part, Table
     from segiou.document.terminal import text_of
-    from segiou.labels.label_set import labelset_names, load_labels
+    from segiou.labels.loading import labelset_names, load_labels
 
     from_file = getattr(parsed, "from")
     if from_file and parsed.name:

@@ -27,7 +27,7 @@ class Renderer:
 
 RENDERERS = {
     "table": Renderer("segiou.document.terminal:text_of", (".txt", ""), ("width", "color")),
-    "markdown": Renderer("segiou.document.parts:markdown_of", (".md", ".markdown")),
+    "markdown": Renderer("segiou.document.markdown:markdown_of", (".md", ".markdown")),
     "latex": Renderer("segiou.document.latex:latex_of", (".tex",), ("transposed",)),
 }
 

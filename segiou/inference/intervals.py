@@ -14,7 +14,8 @@ from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_level
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.document.parts import Column, Line, Part, Table, Tabular
+from segiou.document.findings import Tabular
+from segiou.document.parts import Column, Line, Part, Table
 from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
 from segiou.inference.leave_one_out import jackknife

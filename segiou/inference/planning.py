@@ -15,10 +15,12 @@ from segiou._support import text
 from segiou._support.arguments import check_level, check_number
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.document.parts import Column, Line, Part, Table, Tabular
+from segiou.document.findings import Tabular
+from segiou.document.parts import Column, Line, Part, Table
 from segiou.inference.dependence import BlockLength, design_of
 from segiou.inference.intervals import OverUnits, of_design
-from segiou.inference.leave_one_out import SCALES, Jackknife
+from segiou.inference.leave_one_out import Jackknife
+from segiou.inference.limits import SCALES
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
 from segiou.inference.statistics import Aggregate, Statistic
 from segiou.inference.student import student

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, refuse_kind
 from segiou._support.text import Json
-from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labels
+from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
+from segiou.labels.loading import load_labels
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | Sequence[int | None] | Mapping[str, Any] | int

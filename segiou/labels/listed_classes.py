@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.arguments import check_integer, refuse_kind
-from segiou.labels.label_set import LabelClass, LabelSet, of_mapping
+from segiou.labels.label_set import LabelClass, LabelSet
 
 #: Values in text: ``7``, ``1-3`` or ``none``; and those of a class: ``road=7``.
 _SPAN = re.compile(r"(-?[0-9]{1,20})(?:-([0-9]{1,20}))?|none")
@@ -68,5 +68,5 @@ def names_in(text: str) -> LabelSet | None:
         several: dict[str, list[int]] = {}
         for name, _, value in (part.rpartition("=") for part in parts):
             several.setdefault(name.strip(), []).append(int(value))
-        return of_mapping(several)
+        return LabelSet("custom", tuple(LabelClass(n, tuple(v)) for n, v in several.items()))
     return LabelSet.from_names(parts) if len(parts) > 1 and "" not in parts else None

@@ -15,7 +15,8 @@ from segiou._support.table_files import read_rows
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
 from segiou.document.renderers import RENDERERS
-from segiou.labels.label_set import LabelSet, load_labels
+from segiou.labels.label_set import LabelSet
+from segiou.labels.loading import load_labels
 from segiou.maps.class_areas import class_areas, values_at
 from segiou.maps.estimates import MapAccuracy, map_accuracy
 from segiou.maps.report import map_csv, map_html, map_parts

@@ -23,7 +23,8 @@ from segiou._support.text import (
     shown_range,
     signed_points,
 )
-from segiou.document.parts import GAP, Column, Facts, Line, Part, Table, Tabular
+from segiou.document.findings import Tabular
+from segiou.document.parts import GAP, Column, Facts, Line, Part, Table
 from segiou.metrics.ratio import Floats
 
 #: Scores of a pair of raters.

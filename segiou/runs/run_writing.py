@@ -15,8 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from segiou._support.drafts import drafts
-from segiou._support.files import Problem, Stamp
+from segiou._support.files import Problem, Stamp, drafts
 from segiou._support.text import encodable
 from segiou.runs.database import (
     FILE_COLUMNS,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
-from segiou.labels.label_set import labelset_names
+from segiou.labels.loading import labelset_names
 from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.raw_mask import MaskError
 from segiou.masks.sources.adjusted import place_of

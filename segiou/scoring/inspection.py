@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from segiou._support.files import Problem, problem_lines
 from segiou._support.text import Json, listed
-from segiou.document.parts import Part, Shown
-from segiou.labels.label_set import Color, LabelClass, LabelSet, labelset_names, load_labels
+from segiou.document.findings import Shown
+from segiou.document.parts import Part
+from segiou.labels.label_set import Color, LabelClass, LabelSet
+from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.colors import clash, colors_of, contradiction
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from segiou._support.text import listed
-from segiou.labels.label_set import LabelSet, labelset_names
+from segiou.labels.label_set import LabelSet
+from segiou.labels.loading import labelset_names
 from segiou.masks.sources.class_files import IN_FOLDERS, class_layout, folder_names
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from segiou._support.text import Json
-from segiou.labels.label_set import LabelSet, hex_color, labelset_names, load_labels
+from segiou.labels.label_set import LabelSet, hex_color
+from segiou.labels.loading import labelset_names, load_labels
 from segiou.scoring.file_values import FileContent
 
 #: A label set of at least this quality fits well.

@@ -12,7 +12,7 @@ from segiou._support.text import plural
 from segiou.counting.arrays import OneHotError
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_set import labelset_names, load_labels
+from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.raw_mask import SOFT_EDGES, MaskError
 
 T = TypeVar("T")

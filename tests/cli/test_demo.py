@@ -11,7 +11,7 @@ from skimage.color import rgb2lab
 import segiou
 from segiou.cli.demo import DemoFolders, write_demo
 from segiou.cli.main import main
-from segiou.labels.label_set import load_labels
+from segiou.labels import load_labels
 
 RARE = [6, 7, 8, 9]
 

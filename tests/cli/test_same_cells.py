@@ -18,8 +18,9 @@ from mask_files import write_mask
 import segiou
 from segiou.cli.main import main
 from segiou.document.latex import latex_of
+from segiou.document.markdown import markdown_of
 from segiou.document.notebook import notebook_of
-from segiou.document.parts import Column, Table, markdown_of
+from segiou.document.parts import Column, Table
 from segiou.document.terminal import text_of
 
 VOLUMES = FIXTURES / "volumes"

@@ -9,7 +9,7 @@ import segiou
 from segiou.counting import count_pairs
 from segiou.counting.arrays import OneHotError
 from segiou.hooks.evaluate import mean_iou
-from segiou.labels.label_set import LabelClass
+from segiou.labels import LabelClass
 from segiou.scoring import Evaluator
 
 RNG = np.random.default_rng(8)

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
+from segiou.labels import LabelClass, LabelSet, labelset_names, load_labels
 
 
 def test_every_preset_is_written_as_it_is_read():

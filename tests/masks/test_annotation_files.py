@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 import segiou
 from segiou import DataError, MaskError
 from segiou.cli.main import main
-from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels import LabelClass, LabelSet
 from segiou.masks import open_source
 from segiou.masks.read import from_bytes, to_labels
 

@@ -15,7 +15,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from segiou.labels.label_set import LabelClass, LabelSet, load_labels
+from segiou.labels import LabelClass, LabelSet, load_labels
 from segiou.masks.raw_mask import LossyMaskError, MaskError
 from segiou.masks.read import from_bytes, open_mask, open_windowed, read_mask
 from segiou.masks.sources.archives import ArchiveFolder

@@ -12,7 +12,7 @@ from PIL import Image
 import segiou
 from segiou import MaskError
 from segiou.cli.main import main
-from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels import LabelClass, LabelSet
 from segiou.masks.colors import contradiction
 from segiou.masks.read import read_mask
 from segiou.scoring import inspect_folder

@@ -8,7 +8,7 @@ import pytest
 from command import FIXTURES
 
 import segiou
-from segiou.labels.label_set import LabelSet
+from segiou.labels import LabelSet
 from segiou.report.pages.comparison_page import render_comparison
 from segiou.report.pages.page import BACKGROUND_COLOR, class_colors
 

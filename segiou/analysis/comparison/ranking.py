@@ -14,7 +14,8 @@ from segiou._support import text
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
-from segiou.document.parts import Part, Shown
+from segiou.document.findings import Shown
+from segiou.document.parts import Part
 from segiou.inference.intervals import OverUnits
 from segiou.inference.limits import Limits
 from segiou.inference.significance import holm_adjust, least_p

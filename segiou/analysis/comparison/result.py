@@ -13,8 +13,9 @@ from segiou._support.text import Json
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.ranking import ModelRank, Ranking
 from segiou.analysis.gap.imbalance_difference import ImbalanceDifference
+from segiou.document.findings import Tabular
 from segiou.document.notebook import notebook_of
-from segiou.document.parts import Part, Tabular
+from segiou.document.parts import Part
 from segiou.inference.intervals import OverUnits
 from segiou.inference.significance import Power, is_significant
 from segiou.inference.units import FEW_UNITS, FEWEST_COMPARED

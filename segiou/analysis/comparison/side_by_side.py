@@ -9,7 +9,8 @@ from typing import Any
 from segiou._support.text import Json
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison
-from segiou.document.parts import Part, Tabular
+from segiou.document.findings import Tabular
+from segiou.document.parts import Part
 from segiou.inference.units import HasRunCounts, Metric
 
 

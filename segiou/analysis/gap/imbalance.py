@@ -21,7 +21,8 @@ from segiou.analysis.gap.baselines import (
 )
 from segiou.analysis.gap.steps import NextStep, top_steps
 from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.document.parts import GAP, Cell, Column, Facts, Line, Part, Shown, Table
+from segiou.document.findings import Shown
+from segiou.document.parts import GAP, Cell, Column, Facts, Line, Part, Table
 from segiou.inference.scored_runs import hint_for, under, unit_of_pixels
 from segiou.inference.units import HasCounts
 from segiou.metrics.overall import pixel_accuracy

@@ -14,7 +14,8 @@ from segiou._support.arguments import read_several
 from segiou._support.text import Json, cell, signed_points
 from segiou.analysis.gap.imbalance import ClassBalance, Imbalance, counts_of_images, explain
 from segiou.counting.counts import Counts, check_counts
-from segiou.document.parts import GAP, Column, Line, Part, Shown, Table
+from segiou.document.findings import Shown
+from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.inference.paired_runs import classes_in_common
 from segiou.inference.units import difference
 from segiou.metrics.protocols import Protocol, load_protocol

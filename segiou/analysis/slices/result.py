@@ -14,7 +14,8 @@ from segiou._support import text
 from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
-from segiou.document.parts import Part, Tabular
+from segiou.document.findings import Tabular
+from segiou.document.parts import Part
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:

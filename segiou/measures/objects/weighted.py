@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_label_array, label_arrays, with_dimensions_of
 from segiou.counting.id_pairs import count_id_pairs, sums
-from segiou.labels.label_set import LabelClass, LabelSet, load_labels
+from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels.loading import load_labels
 from segiou.measures.objects.counts import VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.metrics.ratio import Floats, ratio
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
 from segiou._support.text import count
-from segiou.labels.label_set import LabelSet, load_labels
+from segiou.labels.label_set import LabelSet
+from segiou.labels.loading import load_labels
 from segiou.report.pages.page import plural
 from segiou.report.wording import aligned_text, ignored_text
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.labels import LabelClass, LabelSet
 from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.measures.boundary.arrays import boundary_counts
 from segiou.measures.boundary.image import count_labels
 from segiou.measures.boundary.options import BoundaryOptions
