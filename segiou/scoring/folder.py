@@ -287,8 +287,8 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
     if wrong or (skipped and not len(run)):
-        raise DataError(wrong or skipped, _better_labels(job, pairs, run, wrong or skipped))
-    if better := _better_labels(job, pairs, run):
+        raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
+    if better := _better_labels(job, pairs, run, scorer):
         warnings.warn(better, UserWarning, stacklevel=3)
     return run
 
@@ -409,14 +409,24 @@ def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[
 
 
 def _better_labels(
-    job: Job, pairs: Sequence[Pair], run: Run, problems: Sequence[Problem] = ()
+    job: Job,
+    pairs: Sequence[Pair],
+    run: Run,
+    scorer: PairScorer,
+    problems: Sequence[Problem] = (),
 ) -> str:
-    """Suggest a label set if many values are undeclared or most classes of a preset are absent."""
+    """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
     labels = job.options.labels
+    undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
+    if (2 * len(undeclared) >= len(problems) > 0 or not problems) and not job.class_files:
+        from segiou.scoring.label_fits import fits_text, least_mean
+
+        least = None if problems else least_mean(run)
+        if (problems or least is not None) and (text := fits_text(scorer, pairs, least)):
+            return text
     # A custom set lacks only the values that the problems list.
     if labels.name not in labelset_names() and labels.source:
         return ""
-    undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
     if problems:
         if len({problem.where for problem in undeclared}) < max(len(run), len(problems) / 2):
             return ""

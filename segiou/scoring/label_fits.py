@@ -1,0 +1,376 @@
+"""Options under which the values of masks fit, with the mean IoU that each of them gives.
+
+Undeclared values, and classes that overlap others more than themselves, come from truth and
+predictions with different numberings. The pixels of each pair of values are counted once, and every
+option is tried on these counts. Those that are printed are then scored, as if they were passed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import percent, plural
+from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
+from segiou.masks.sources.pairing import Pair
+from segiou.runs.image_counts import Columns, ImageCount
+from segiou.runs.run import Run
+from segiou.scoring.file_values import FileContent, read_values
+from segiou.scoring.inspection import SAMPLE, sampled, summary_of
+from segiou.scoring.pair import PairScorer
+
+#: More distinct values are those of objects or photographs.
+_MOST_VALUES = 1024
+#: Most classes of which each in turn is taken to be missing from the predictions.
+_MOST_LEFT_OUT = 64
+#: Factor by which another numbering must raise the mean IoU.
+_FACTOR = 1.5
+#: Factor and gain if all values are declared, below and above chance.
+_DECLARED, _GAINS = 2.0, (0.1, 0.2)
+#: With fewer pixels for each pair of classes, overlaps are those of chance.
+_LEAST_PIXELS = 16
+#: Options that are printed.
+_SHOWN = 3
+#: Share of the classes of a preset that must occur to try its numberings.
+_MOST_OCCUR = 0.75
+#: Values that conventionally mark unlabelled pixels.
+_VOID = {-1, 255, 65535}
+
+Values = Sequence[Sequence[int]]
+
+
+class _Fit(NamedTuple):
+    """Options as printed, as arguments, and their mean IoU."""
+
+    text: str
+    arguments: dict[str, Any]
+    mean_iou: float
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the classes of the truth have the names of a label set."""
+        return load_labels(self.arguments["labels"]).name != "custom"
+
+
+class _Numbering(NamedTuple):
+    """The option for the predictions, as an argument, and the values of each class."""
+
+    option: str
+    given: Any
+    values: Values
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """Pixels of each pair of a truth value and a predicted value, (V, V)."""
+
+    values: NDArray[np.object_]
+    pairs: NDArray[np.int64]
+    truths: Sequence[FileContent]
+
+    def occurring(self, axis: int) -> set[int]:
+        """The values in the truth (0) or the predictions (1)."""
+        return {*self.values[self.pairs.sum(1 - axis) > 0].tolist()}
+
+    def rows(self, classes: Values, ignored: Iterable[int]) -> NDArray[np.int64]:
+        """Pixels of each class and predicted value, (C, V)."""
+        kept = _owners(self.values, classes, {*ignored})
+        return np.asarray(_one_hot(kept, len(classes)).T @ self.pairs)
+
+    def matrix(self, rows: NDArray[np.int64], classes: Values) -> NDArray[np.int64]:
+        """The confusion matrix if these are the values of the classes in predictions, (C, C)."""
+        return np.asarray(rows @ _one_hot(_owners(self.values, classes), len(classes)))
+
+
+def _owners(values: Iterable[int], classes: Values, ignored: Iterable[int] = ()) -> list[int]:
+    owner = {value: c for c, several in enumerate(classes) for value in several}
+    return [-1 if value in ignored else owner.get(value, -1) for value in values]
+
+
+def _one_hot(codes: Sequence[int], number: int) -> NDArray[np.int64]:
+    return np.asarray(np.array(codes)[:, None] == np.arange(number), np.int64)
+
+
+def _ious(both: Any, truth: Any, pred: Any) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(both / (truth + pred - both), float)
+
+
+def _mean(matrix: NDArray[Any], truth: NDArray[Any], kept: NDArray[np.bool_]) -> float:
+    """Mean IoU over the classes that are kept and occur."""
+    ious = _ious(np.diagonal(matrix), truth, matrix.sum(0))[kept]
+    return float(np.nanmean(ious)) if not np.isnan(ious).all() else float("nan")
+
+
+def least_mean(run: Run) -> float | None:
+    """The mean IoU that another numbering must exceed; None if none can, by the pixels of a run."""
+    options = run.options
+    if not 1 < options.num_classes <= _MOST_VALUES or not len(run):
+        return None
+    table = run._tally.table
+    matrix, truth, kept = table[:, :-1], table.sum(1), options.include
+    pred, total = matrix.sum(0), max(1, int(truth.sum()))
+    mean = np.nan_to_num(_mean(matrix, truth, kept))
+    chance = _mean(np.outer(truth, pred) / total, truth, kept)
+    occurs = kept & (truth + pred > 0)
+    best = np.nan_to_num(_ious(matrix, truth[:, None], pred))[occurs].max(1, initial=0)
+    are_missed = bool(2 * table[:, -1].sum() > total)
+    least = max(_DECLARED * mean, mean + _GAINS[bool(mean >= chance and not are_missed)])
+    if total < _LEAST_PIXELS * len(best) ** 2 or not len(best):
+        return None
+    return float(least) if are_missed or best.mean() > least else None
+
+
+def fits_text(scorer: PairScorer, pairs: Sequence[Pair], least: float | None = None) -> str:
+    """The options that fit the masks, best first; empty if none is better than the given ones.
+
+    If all values are declared, ``least`` is the mean IoU that others must exceed.
+    """
+    sample = sampled(pairs, SAMPLE)
+    pixels = _counted(scorer, sample)
+    if pixels is None:
+        return ""
+    given = _given(scorer.header.options, pixels)
+    found = _better(given, [*_fits(scorer.header.options, pixels)], least or 0.0)
+    tried = [fit for one in found[:_SHOWN] if (fit := _tried(scorer, one, sample)) is not None]
+    if not tried:
+        return ""
+    images = plural(len(sample), "image") + f" of {len(pairs)}" * (len(sample) < len(pairs))
+    lead = f"Options that fit, with their mean IoU ({images}; none was applied, check the classes)"
+    other = _tried(scorer, given, sample) or given
+    if least is not None:
+        lead = (
+            f"classes overlap others more than themselves (mean IoU {percent(other.mean_iou)}), as "
+            f"if truth and predictions were numbered differently. {lead}"
+        )
+    else:
+        tried.append(other)
+    rows = sorted(tried, key=lambda fit: -fit.mean_iou)
+    return "\n".join([f"{lead}:", *(f"  {fit.text}  # {percent(fit.mean_iou)}" for fit in rows)])
+
+
+def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:
+    """The other numberings that fit much better than the given one, best first."""
+    plain = [given.mean_iou, *(fit.mean_iou for fit in found if "pred-labels" not in fit.text)]
+    best = max((fit.mean_iou for fit in found), default=0.0)
+    least = max(_FACTOR * np.nanmax([0.0, *plain]), best / 2, least)
+    # Unnamed classes with the same mean are the same classes with other values.
+    distinct = {(round(fit.mean_iou, 9), fit.is_named): fit for fit in reversed(found)}
+    kept = [fit for fit in found if fit in distinct.values() and fit.mean_iou > least]
+    return sorted(kept, key=lambda fit: -fit.mean_iou)
+
+
+def _scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) -> Run | None:
+    """The pixels of the pairs under other options; None if one of them cannot be scored."""
+    header = replace(scorer.header, options=options, plans=(), unread=())
+    images = replace(scorer, header=header)(pairs)
+    counted = [image for image in images if isinstance(image, ImageCount)]
+    return Run(header, Columns.of(counted)) if len(counted) == len(images) else None
+
+
+def _tried(scorer: PairScorer, fit: _Fit, pairs: Sequence[Pair]) -> _Fit | None:
+    """The options with the mean IoU that scoring gives; None if they do not fit."""
+    run = _scored(scorer, ClassOptions.of(**fit.arguments), pairs)
+    return None if run is None else fit._replace(mean_iou=run.report().mean_iou)
+
+
+def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
+    """The pixels of pairs of values; None if files have other problems, names or many values."""
+    options = scorer.header.options
+    sides = options.labels, options.pred_labels
+    values = {v for labels in sides for v in labels.declared_values}.union(options.ignore)
+    truths = [read_values(scorer.truth_source, pair.truth) for pair in pairs]
+    preds = [read_values(scorer.pred_source, pair.pred) for pair in pairs]
+    for content in (*truths, *preds):
+        if not isinstance(content, FileContent) or content.what == "names":
+            return None
+        values.update(content.pixels if content.what == "values" else ())
+    several = sorted(values)
+    if len(several) > _MOST_VALUES:
+        return None
+    wide = ClassOptions(_of_each(several, sides[0]), _of_each(several, sides[1]))
+    if (run := _scored(scorer, wide, pairs)) is None:
+        return None
+    kept = [truth for truth in truths if isinstance(truth, FileContent)]
+    return _Pixels(np.array(several, object), run._tally.table[:, :-1], kept)
+
+
+def _of_each(values: Iterable[int], labels: LabelSet) -> LabelSet:
+    """A class for each value, with the colours that a label set reads as the value."""
+    colors = {one.values[0]: one.colors for one in labels.classes}
+    if labels.ignore_colors:
+        colors[labels.ignore[0]] = labels.ignore_colors
+    return LabelSet("values", tuple(LabelClass(str(v), (v,), colors.get(v, ())) for v in values))
+
+
+def _given(options: ClassOptions, pixels: _Pixels) -> _Fit:
+    """The given options, with undeclared values ignored and counted as missed."""
+    known = options.labels.declared_values.union(options.ignore)
+    ignored = sorted(pixels.occurring(0) - known)
+    classes = _values_of(options.labels, options.pred_labels)
+    rows = pixels.rows(options.labels.class_values, (*options.ignore, *ignored))
+    matrix = pixels.matrix(rows, classes)
+    text = [_option("--ignore", ",".join(map(str, ignored)))] if ignored else []
+    arguments = _arguments(options, options.labels, options.pred_labels, ignored)
+    if matrix.sum() < rows.sum() and options.unassigned == "error":
+        arguments["unassigned"] = "count"
+        text.append("--unassigned count")
+    mean = _mean(matrix, rows.sum(1), options.include)
+    return _Fit(" ".join(text), arguments, mean)
+
+
+def _arguments(
+    options: ClassOptions, labels: Any, pred_labels: Any, ignored: Iterable[int]
+) -> dict[str, Any]:
+    """Arguments of :meth:`ClassOptions.of` with other labels and more ignored values."""
+    passed = [value for value in options.ignore if value not in options.labels.ignore]
+    return {
+        "labels": labels,
+        "pred_labels": pred_labels,
+        "ignore": [*passed, *ignored],
+        "exclude": options.exclude,
+        "unassigned": options.unassigned,
+    }
+
+
+def _fits(options: ClassOptions, pixels: _Pixels) -> Iterator[_Fit]:
+    """Options that fit: for each label set of the truth, the best known numbering, and the best."""
+    names = options.labels.class_names
+    for option, given in _truths(options.labels, pixels):
+        labels = load_labels(given)
+        ignored = {*labels.ignore, *_arguments(options, given, None, ())["ignore"]}
+        unknown = pixels.occurring(0) - labels.declared_values - ignored
+        void = _VOID | ({0} if min(labels.declared_values) == 1 else set())
+        same = all(labels.class_names[c : c + 1] == names[c : c + 1] for c in options.exclude)
+        if not (same and unknown <= void):
+            continue
+        arguments = _arguments(options, given, None, sorted(unknown))
+        rows = pixels.rows(labels.class_values, ignored | unknown)
+        ignore = _option("--ignore", ",".join(map(str, sorted(unknown)))) if unknown else ""
+        kept, found = ClassOptions.of(**arguments).include, [_Fit("", {}, 0.0)]
+        for one in _numberings(options, labels, rows, pixels):
+            matrix = pixels.matrix(rows, one.values)
+            mean = _mean(matrix, rows.sum(1), kept)
+            fits = matrix.sum() == rows.sum() or options.unassigned == "count"
+            if fits and mean > found[-1].mean_iou:
+                text = " ".join(filter(None, (option, one.option, ignore)))
+                found.append(_Fit(text, arguments | {"pred_labels": one.given}, mean))
+        yield from found[1:][-2:]
+
+
+def _truths(labels: LabelSet, pixels: _Pixels) -> Iterator[tuple[str, Any]]:
+    """Label sets that the truth may have, with the option for each."""
+    yield "", labels
+    for name in _same_classes(labels):
+        yield f"--labels {name}", name
+    for text in _renumbered(labels, pixels.occurring(0)):
+        yield _option("--labels", text), text
+    for fit in summary_of("", pixels.truths, None).fitting if _are_values(labels) else ():
+        most_occur = fit.classes_seen >= _MOST_OCCUR * fit.num_classes
+        if most_occur and any(_same_classes(load_labels(fit.name))):
+            yield fit.option, fit.name
+
+
+def _same_classes(labels: LabelSet) -> Iterator[str]:
+    """Presets with the classes of a label set, which number them differently."""
+    for name in labelset_names():
+        if name != labels.name and {*load_labels(name).class_names} == {*labels.class_names}:
+            yield name
+
+
+def _renumbered(labels: LabelSet, seen: set[int]) -> Iterator[str]:
+    """The classes as text, beginning at another value; unnamed if they cannot be typed."""
+    named = [(one.name, value) for one in labels.classes for value in one.values]
+    is_typed = labels.name == "custom" and not (labels.source or labels.ignore or labels.groups)
+    if is_typed and not _are_values(labels):
+        # Names whose values are those of the truth have the right ones.
+        if not seen - _VOID <= labels.declared_values and not any(
+            "," in name or name != name.strip() for name, _ in named
+        ):
+            for step in (1, -1):
+                yield ",".join(f"{name}={value + step}" for name, value in named)
+        return
+    last = max(seen - _VOID, default=0)
+    if 1 < last < _MOST_VALUES and (_are_values(labels) or seen >= {*range(1, last + 1)}):
+        yield f"1-{last}"
+        yield str(last + 1)
+
+
+def _are_values(labels: LabelSet) -> bool:
+    """Whether the classes were typed without names."""
+    return labels.name == "custom" and all(
+        [c.name] == [*map(str, c.values)] for c in labels.classes
+    )
+
+
+def _numberings(
+    options: ClassOptions, labels: LabelSet, rows: NDArray[np.int64], pixels: _Pixels
+) -> Iterator[_Numbering]:
+    """Numberings that predictions of these classes may have, the likeliest first."""
+    is_given = options.pred_labels != options.labels
+    if labels is options.labels or not is_given:
+        pred = options.pred_labels if is_given else labels
+        yield _Numbering("", pred, _values_of(labels, pred))
+    for name in _same_classes(labels):
+        yield _Numbering(f"--pred-labels {name}", name, _values_of(labels, load_labels(name)))
+    # A data set that was guessed by its values has one of its own numberings.
+    is_guess = _are_values(options.labels) and labels.name != "custom"
+    for several in [] if is_guess else _lists(labels, rows, pixels):
+        text = _spans(several)
+        values = [() if value is None else (value,) for value in several]
+        yield _Numbering(_option("--pred-labels", text), text, values)
+
+
+def _lists(
+    labels: LabelSet, rows: NDArray[np.int64], pixels: _Pixels
+) -> Iterator[list[int | None]]:
+    """Values of the classes: their order from 0 or 1, shifted, without one, or by overlap."""
+    number = labels.num_classes
+    if number < 2:
+        return
+    yield [*range(number)]
+    yield [*range(1, number + 1)]
+    if all(len(values) == 1 for values in labels.class_values):
+        for step in (0, 1, -1):
+            shifted = [values[0] + step for values in labels.class_values]
+            yield [value if value >= 0 else None for value in shifted]
+    for missing in range(number) if 2 < number <= _MOST_LEFT_OUT else ():
+        yield [None if c == missing else c - (c > missing) for c in range(number)]
+    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
+
+    columns = np.flatnonzero(rows.sum(0))
+    pairs = rows[:, columns]
+    overlaps = _ious(pairs, rows.sum(1)[:, None], pairs.sum(0))
+    classes, places = linear_sum_assignment(overlaps, maximize=True)
+    if len(classes) == len(columns):
+        chosen = dict(zip(classes.tolist(), pixels.values[columns[places]].tolist(), strict=True))
+        yield [chosen.get(c) for c in range(number)]
+
+
+def _values_of(labels: LabelSet, pred_labels: LabelSet) -> Values:
+    """Values in predictions of the classes of the truth."""
+    by_name = {one.name: one.values for one in pred_labels.classes}
+    return [by_name.get(name, ()) for name in labels.class_names]
+
+
+def _spans(values: Sequence[int | None]) -> str:
+    """Values as text: ``none,0-5``."""
+    parts: list[list[int]] = []
+    for value in values:
+        if value is not None and parts and parts[-1] and value == parts[-1][-1] + 1:
+            parts[-1].append(value)
+        else:
+            parts.append([] if value is None else [value])
+    texts = (f"{p[0]}-{p[-1]}" if len(p) > 1 else "".join(map(str, p)) for p in parts)
+    return ",".join(text or "none" for text in texts)
+
+
+def _option(name: str, text: str) -> str:
+    """An option with a value that a shell takes as it is."""
+    return f"{name}={text}" if text.startswith("-") else f"{name} {shlex.quote(text)}"
