@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from segiou._support.text import percent, plural
 from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
+from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.sources.pairing import Pair
 from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
