@@ -81,15 +81,22 @@ class MaskPair:
     raster: Raster | None = None
 
     @cached_property
-    def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Class index of each pixel of truth and prediction; -1 for no class, and where ignored."""
+    def codes(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
+        """Class index of each pixel of truth and prediction; C for no class, and where ignored."""
         encoding, number = Encoding.of_classes(self.classes), self.classes.num_classes
-        truth = encoding.truth.codes_of(self.truth).astype(np.int64)
-        pred = encoding.pred.codes_of(self.pred).astype(np.int64)
+        truth, pred = encoding.truth.codes_of(self.truth), encoding.pred.codes_of(self.pred)
         void = truth >= number
         if self.mask is not None:
             void |= ~np.asarray(self.mask, bool)
-        truth[void], pred[void | (pred >= number)] = -1, -1
+        truth = np.where(void, truth.dtype.type(number), truth)
+        return truth, np.where(void | (pred >= number), pred.dtype.type(number), pred)
+
+    @cached_property
+    def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same as signed integers; -1 for no class, and where ignored."""
+        truth, pred = (side.astype(np.int64) for side in self.codes)
+        for side in (truth, pred):
+            side[side == self.classes.num_classes] = -1
         return truth, pred
 
 

@@ -1,0 +1,1 @@
+from segiou.measures.suspects.plan import SuspectOptions as SuspectOptions

@@ -1,0 +1,310 @@
+"""The regions and images whose truth to look at first: numbers, sentences and table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from segiou._support.text import Json, count, listed, percent, plain, plural, shown_range
+from segiou.document.parts import GAP, Column, Line, Part, Table, Tabular
+
+#: A reviewer's answers.
+VERDICTS = ("wrong", "right", "unclear")
+Box = tuple[tuple[int, int], ...]
+
+
+class Region(NamedTuple):
+    """Connected pixels of one class of the truth that are predicted as another.
+
+    Attributes
+    ----------
+    rank : int
+        Place of its entry in the list, from 1; further regions of an image share its place.
+    image : str
+        The image.
+    label, suggestion : str
+        Class of the truth, and predicted class.
+    pixels : int
+        Pixels, or voxels.
+    extent : float
+        Its share of the pixels of the image that have both classes.
+    share : float
+        Its share of all pixels with this label and prediction, outside other images of its unit.
+    whole : float
+        Its share of the object of the truth, or of the prediction, that contains it; the larger
+        of both.
+    margin : float
+        Mean of p(suggestion) − p(label), at least 0; 1 without class scores.
+    score : float
+        share · √(extent · whole) · margin²; comparable within one list only.
+    seen_elsewhere : int
+        Images of other units with a region of these classes that is at least as large.
+    box : tuple of (int, int)
+        Begin and end along each axis; empty if regions were not kept.
+    confirmed_by : tuple of str
+        Other runs with such a region in this place.
+    verdict : {"", "wrong", "right", "unclear"}
+        The answer of a review.
+    """
+
+    rank: int
+    image: str
+    label: str
+    suggestion: str
+    pixels: int
+    extent: float
+    share: float
+    whole: float
+    margin: float
+    score: float
+    seen_elsewhere: int
+    box: Box
+    confirmed_by: tuple[str, ...] = ()
+    verdict: str = ""
+
+    @property
+    def box_text(self) -> str:
+        """Begin and end along each axis, such as ``87:228 341:428``."""
+        return " ".join(f"{begin}:{end}" for begin, end in self.box)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What identifies it in the file of a review."""
+        return (self.image, self.label, self.suggestion, self.box_text)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded."""
+        return {**plain(self._asdict()), "box": [list(ends) for ends in self.box]}
+
+
+class ImageScore(NamedTuple):
+    """An image: the score of its first region, and what is remarkable in it."""
+
+    id: str
+    score: float
+    notes: tuple[str, ...] = ()
+
+
+class ClassPair(NamedTuple):
+    """Two classes that are confused in several regions: a rule of the annotation may differ."""
+
+    label: str
+    suggestion: str
+    regions: int
+    images: int
+    pixels: int
+
+
+class Reviewed(NamedTuple):
+    """Verdicts on the regions of the list.
+
+    Attributes
+    ----------
+    wrong, right, unclear : int
+        Numbers of regions.
+    low, high : float
+        Clopper–Pearson interval of the share of wrong ones; NaN unless the list is a random
+        sample of which every region has a verdict.
+    """
+
+    wrong: int
+    right: int
+    unclear: int
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def share(self) -> float:
+        """Share of the wrong among the right and wrong ones."""
+        decided = self.wrong + self.right
+        return self.wrong / decided if decided else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects(Tabular):
+    """Regions and images whose truth to look at first, of :func:`segiou.find_suspects`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The run, and the others that confirm its regions.
+    regions : tuple of Region
+        The entries, most suspicious first, with up to two further regions of each image.
+    images : tuple of ImageScore
+        All images in the order of the run.
+    pairs : tuple of ClassPair
+        The classes of the entries, most frequent first.
+    kept : int, optional
+        Number of regions of all images; None if only confusion matrices are known.
+    reviewed : Reviewed
+        Verdicts on the entries.
+    sample : int, optional
+        Number of entries drawn at random from the first ones.
+    unit : {"pixel", "voxel"}
+        What is counted.
+    """
+
+    names: tuple[str, ...]
+    regions: tuple[Region, ...]
+    images: tuple[ImageScore, ...]
+    pairs: tuple[ClassPair, ...]
+    kept: int | None
+    reviewed: Reviewed
+    sample: int | None = None
+    unit: str = "pixel"
+
+    @property
+    def entries(self) -> list[Region]:
+        """The first region of each entry."""
+        found: dict[int, Region] = {}
+        for region in self.regions:
+            found.setdefault(region.rank, region)
+        return [*found.values()]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row per region: its numbers, with the box as text."""
+        for region in self.regions:
+            yield {
+                **region._asdict(),
+                "box": region.box_text,
+                "confirmed_by": " ".join(region.confirmed_by),
+            }
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        return {
+            "runs": list(self.names),
+            "regions_kept": self.kept,
+            "sample": self.sample,
+            "regions": [region.to_dict() for region in self.regions],
+            "images": [plain(one._asdict()) for one in self.images],
+            "pairs": [plain(pair._asdict()) for pair in self.pairs],
+            "reviewed": plain(self.reviewed._asdict()),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Suspects: {len(self.entries)} of {plural(len(self.images), 'image')}>"
+
+    def _parts(self) -> Iterable[Part]:
+        yield Line(title(self), "bold")
+        if not self.regions:
+            yield Line(nothing(self))
+            return
+        yield GAP
+        yield Table(_columns(self), notes(self))
+
+
+def title(found: Suspects) -> str:
+    """The number of entries, and of what."""
+    entries = count(len(found.entries))
+    what = f"{entries} of {plural(len(found.images), 'image')}"
+    if found.kept is None:
+        return f"Look at these images first: {what}"
+    drawn = f"a random sample of {entries} regions" if found.sample else what
+    return f"Look at these first: {drawn} ({plural(found.kept, 'region')} kept)"
+
+
+def nothing(found: Suspects) -> str:
+    """Why the list is empty."""
+    if found.kept == 0:
+        least = {"voxel": "27 voxels"}.get(found.unit, "9 pixels")
+        return f"No region of {least} or more differs from the prediction."
+    return "No region is left with these options."
+
+
+def notes(found: Suspects) -> list[str]:
+    """What the numbers mean, and what they cannot show."""
+    return [
+        *_about_pairs(found),
+        *_about_images(found),
+        *_about_regions(found),
+        about_errors(found),
+        "Predictions must be out of sample: a model that was trained on these masks repeats their "
+        "errors, which then look right",
+        *_about_models(found),
+    ]
+
+
+def about_errors(found: Suspects) -> str:
+    """The share of wrong masks as far as it is known."""
+    done = found.reviewed
+    decided = done.wrong + done.right
+    if not decided + done.unclear:
+        return (
+            "How many of these masks are wrong is unknown until some are reviewed (--reviewed): an "
+            "error of the model and an error of the truth look alike"
+        )
+    unclear = f", {done.unclear} unclear" if done.unclear else ""
+    text = f"{done.wrong} of {plural(decided, 'reviewed region')} were wrong{unclear}"
+    if math.isnan(done.low):
+        return f"{text}; later ones are wrong less often, so a rate needs a random --sample"
+    return f"{text}: {percent(done.share)} ({shown_range(done.low, done.high)}) of those sampled"
+
+
+def _about_pairs(found: Suspects) -> Iterator[str]:
+    if several := [pair for pair in found.pairs if pair.regions > 1][:3]:
+        shown = (
+            f"{one.label} → {one.suggestion} {plural(one.regions, 'region')} in "
+            f"{plural(one.images, 'image')}"
+            for one in several
+        )
+        yield f"most frequent pairs: {'; '.join(shown)}"
+
+
+def _about_images(found: Suspects) -> Iterator[str]:
+    by_note: dict[str, list[str]] = {}
+    for image in found.images:
+        for note in image.notes:
+            by_note.setdefault(note, []).append(image.id)
+    for note, ids in list(by_note.items())[:5]:
+        yield f"{note} in {listed(ids, 3)}"
+
+
+def _about_regions(found: Suspects) -> Iterator[str]:
+    if found.kept is None:
+        yield (
+            "regions were not kept: images are ranked by their confusion matrices; score with "
+            "--suspects for boxes and pictures"
+        )
+    if len(found.images) == 1:
+        yield "one image has no others to compare with, so the order is by size"
+
+
+def _about_models(found: Suspects) -> Iterator[str]:
+    if len(found.names) > 1:
+        yield (
+            "models that were trained on the same masks share their errors, so their agreement "
+            "is weak evidence"
+        )
+
+
+def _columns(found: Suspects) -> list[Column]:
+    """The table: entries with a number, further regions of an image below it without."""
+    firsts = {id(region) for region in found.entries}
+    rows = found.regions
+
+    def if_first(values: Iterable[str]) -> list[str]:
+        return [text if id(row) in firsts else "" for row, text in zip(rows, values, strict=True)]
+
+    others = len(found.images) - 1
+    axes = "planes, rows, columns" if any(len(row.box) == 3 for row in rows) else "rows, columns"
+    boxes = [", ".join(f"{begin}–{end - 1}" for begin, end in row.box) for row in rows]
+    classes = [f"{row.label} → {row.suggestion}" for row in rows]
+    seen = [f"{count(row.seen_elsewhere)} of {count(others)}" for row in rows]
+    confirmed = [", ".join(row.confirmed_by) for row in rows]
+    return [
+        Column("#", if_first(str(row.rank) for row in rows), 9),
+        Column("image", if_first(row.image for row in rows), 10, is_text=True),
+        Column(
+            "label → prediction", [f"{r.label} → {r.suggestion}" for r in rows], 8, is_text=True
+        ),
+        Column(f"{found.unit}s", [count(row.pixels) for row in rows], 3),
+        Column("of image", [percent(row.extent) for row in rows], 5),
+        Column("of these errors", [percent(row.share) for row in rows], 4),
+        Column("seen elsewhere", seen, 2),
+        Column(axes, boxes, 7, is_text=True),
+        Column("also in", confirmed, 6, is_text=True),
+        Column("verdict", [row.verdict for row in rows], 6, is_text=True),
+    ]
