@@ -95,7 +95,9 @@ GUIDES = {
     "measures.scores": "scores",
     "measures.surfaces": "boundary",
     "measures.topology": "topology",
+    "measures.suspects": "howto/label-errors",
     "raters": "raters",
+    "suspects": "howto/label-errors",
 }
 
 

@@ -44,5 +44,6 @@ from segiou.report.pages.explorer import explore as explore
 from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run
 from segiou.scoring.folder import score_folder as score_folder
+from segiou.scoring.problems import DataError as DataError
 from segiou.scoring.score_arrays import score as score
 from segiou.suspects.ranking import find_suspects as find_suspects

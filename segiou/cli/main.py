@@ -16,11 +16,12 @@ _ELSEWHERE = {
     "plan": ("segiou.cli.plan_command", "command"),
     "raters": ("segiou.raters.command", "command"),
     "slices": ("segiou.cli.slices_command", "command"),
+    "suspects": ("segiou.suspects.command", "command"),
 }
 #: Commands that report the files that they write.
 _WRITING = (
     *("score", "compare", "explain", "report", "inspect", "map-accuracy", "plan", "raters"),
-    "slices",
+    *("slices", "suspects"),
 )
 
 

@@ -18,7 +18,7 @@ from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
 from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, encodable
-from segiou.counting.counts import Counts
+from segiou.counting.counts import Counts, SparseConfusionCounts
 from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_score
 from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
@@ -49,7 +49,7 @@ _SCORES = ("mean_iou", "pixel_accuracy", "influence")
 #: Scores of pixels in the long table.
 _LONG_SCORES = ("dice", "iou", "precision", "recall")
 #: Numbers of images that are not scores of a run.
-_OTHER = ("influence", "false_positive_classes")
+_OTHER = ("influence", "false_positive_classes", "suspects")
 #: Note of images whose truth is background only, unlike their prediction.
 _ALARM = "false positives without foreground"
 
@@ -70,6 +70,23 @@ def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ())
         raise not_measured(named)
     if named.row:
         row_of(named.row, rows_of_score(named.score, options, plans), named.score)
+
+
+def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats:
+    """How unusual the confusion of each image is, (N,): its largest share · √extent.
+
+    The share of a pair of different classes is that of its pixels in all images, and the extent
+    that in the image. Images whose truth may be wrong have large values.
+    """
+    owner = np.repeat(np.arange(len(block)), block.sizes)
+    truth, pred = np.divmod(block.cells, whole.num_classes + 1)
+    known = pred < whole.num_classes
+    valid = np.bincount(owner[known], block.values[known], len(block))
+    at = np.flatnonzero(known & (truth != pred))
+    total = whole.cells.values[np.searchsorted(whole.cells.indices, block.cells[at])]
+    pixels, worst = block.values[at], np.zeros(len(block))
+    np.maximum.at(worst, owner[at], pixels / total * np.sqrt(pixels / valid[owner[at]]))
+    return worst
 
 
 def background_of(run: Run) -> NDArray[np.bool_]:
@@ -190,6 +207,8 @@ class RunTable:
     def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
         """A function from N images to scores (N,), and -1 if lower is better."""
         check_score_name(by, self.run.options, self.run.plans)
+        if by == "suspects":
+            return partial(unusual_confusion, whole=self.run._tally), -1
         if by in _OTHER:
             sign = -1 if by == "false_positive_classes" else 1
             function: Any = self._scores().get(by) or false_positive_classes

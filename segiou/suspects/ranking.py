@@ -52,7 +52,7 @@ def find_suspects(
     omit: str | Iterable[str] = (),
     groups: Groups | None = None,
     reviewed: str | Path | None = None,
-    sample: int | None = None,
+    random_sample: int | None = None,
     seed: int = 0,
 ) -> Suspects:
     """Rank the regions, or images, whose truth to look at first.
@@ -90,7 +90,7 @@ def find_suspects(
         Table with the columns image, label, suggestion, box and verdict (``wrong``,
         ``right`` or ``unclear``), as :meth:`Suspects.to_csv` writes it. Reviewed
         regions sink to the end.
-    sample : int, optional
+    random_sample : int, optional
         List so many of the ``first`` entries, drawn at random; only then the share of
         wrong masks has an interval.
     seed : int
@@ -122,8 +122,8 @@ def find_suspects(
     check_number("max_extent", max_extent, 0, 1)
     check_integer("min_size", min_size, 0)
     check_integer("seed", seed, 0)
-    if sample is not None:
-        check_integer("sample", sample, 1)
+    if random_sample is not None:
+        check_integer("random_sample", random_sample, 1)
     run, names = _checked(runs)
     pairs = _Pairs.of(run)
     rows = _rows_of_pairs(pairs) if run.plan(KEY) is None else _rows_of_regions(run)
@@ -137,7 +137,7 @@ def find_suspects(
     order = order[listed[order]]
     regions = _Regions(run, ranked, confirmed, _verdicts(reviewed))
     entries = _entries(regions, order, all_regions=all_regions)
-    chosen = _chosen(entries, first, sample, seed)
+    chosen = _chosen(entries, first, random_sample, seed)
     heads = [one[0] for one in chosen]
     return Suspects(
         names=names,
@@ -145,8 +145,8 @@ def find_suspects(
         images=_images(run, pairs, ranked, order),
         pairs=_class_pairs(heads),
         kept=None if run.plan(KEY) is None else len(rows.image),
-        reviewed=_reviewed(heads, is_sample=sample is not None),
-        sample=sample,
+        reviewed=_reviewed(heads, is_sample=random_sample is not None),
+        random_sample=random_sample,
         unit="voxel" if of_volumes(run.provenance) else "pixel",
     )
 

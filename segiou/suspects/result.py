@@ -140,7 +140,7 @@ class Suspects(Tabular):
         Number of regions of all images; None if only confusion matrices are known.
     reviewed : Reviewed
         Verdicts on the entries.
-    sample : int, optional
+    random_sample : int, optional
         Number of entries drawn at random from the first ones.
     unit : {"pixel", "voxel"}
         What is counted.
@@ -152,7 +152,7 @@ class Suspects(Tabular):
     pairs: tuple[ClassPair, ...]
     kept: int | None
     reviewed: Reviewed
-    sample: int | None = None
+    random_sample: int | None = None
     unit: str = "pixel"
 
     @property
@@ -177,7 +177,7 @@ class Suspects(Tabular):
         return {
             "runs": list(self.names),
             "regions_kept": self.kept,
-            "sample": self.sample,
+            "random_sample": self.random_sample,
             "regions": [region.to_dict() for region in self.regions],
             "images": [plain(one._asdict()) for one in self.images],
             "pairs": [plain(pair._asdict()) for pair in self.pairs],
@@ -198,12 +198,16 @@ class Suspects(Tabular):
 
 def title(found: Suspects) -> str:
     """The number of entries, and of what."""
-    entries = count(len(found.entries))
-    what = f"{entries} of {plural(len(found.images), 'image')}"
+    heads = found.entries
+    images = len({region.image for region in heads})
+    what = f"{count(len(heads))} of {plural(len(found.images), 'image')}"
+    if images < len(heads):
+        what = f"{plural(len(heads), 'region')} in {plural(images, 'image')}"
+    if found.random_sample:
+        what = f"a random sample, {what}"
     if found.kept is None:
         return f"Look at these images first: {what}"
-    drawn = f"a random sample of {entries} regions" if found.sample else what
-    return f"Look at these first: {drawn} ({plural(found.kept, 'region')} kept)"
+    return f"Look at these first: {what} ({plural(found.kept, 'region')} kept)"
 
 
 def nothing(found: Suspects) -> str:
@@ -239,7 +243,7 @@ def about_errors(found: Suspects) -> str:
     unclear = f", {done.unclear} unclear" if done.unclear else ""
     text = f"{done.wrong} of {plural(decided, 'reviewed region')} were wrong{unclear}"
     if math.isnan(done.low):
-        return f"{text}; later ones are wrong less often, so a rate needs a random --sample"
+        return f"{text}; later ones are wrong less often, so a rate needs a --random-sample"
     return f"{text}: {percent(done.share)} ({shown_range(done.low, done.high)}) of those sampled"
 
 
@@ -288,23 +292,20 @@ def _columns(found: Suspects) -> list[Column]:
     def if_first(values: Iterable[str]) -> list[str]:
         return [text if id(row) in firsts else "" for row, text in zip(rows, values, strict=True)]
 
-    others = len(found.images) - 1
     axes = "planes, rows, columns" if any(len(row.box) == 3 for row in rows) else "rows, columns"
     boxes = [", ".join(f"{begin}–{end - 1}" for begin, end in row.box) for row in rows]
-    classes = [f"{row.label} → {row.suggestion}" for row in rows]
-    seen = [f"{count(row.seen_elsewhere)} of {count(others)}" for row in rows]
+    seen = [count(row.seen_elsewhere) for row in rows]
     confirmed = [", ".join(row.confirmed_by) for row in rows]
     return [
         Column("#", if_first(str(row.rank) for row in rows), 9),
         Column("image", if_first(row.image for row in rows), 10, is_text=True),
-        Column(
-            "label → prediction", [f"{r.label} → {r.suggestion}" for r in rows], 8, is_text=True
-        ),
+        Column("label", [row.label for row in rows], 8, is_text=True),
+        Column("predicted", [row.suggestion for row in rows], 8, is_text=True),
         Column(f"{found.unit}s", [count(row.pixels) for row in rows], 3),
         Column("of image", [percent(row.extent) for row in rows], 5),
-        Column("of these errors", [percent(row.share) for row in rows], 4),
+        Column("share", [percent(row.share) for row in rows], 4),
         Column("seen elsewhere", seen, 2),
-        Column(axes, boxes, 7, is_text=True),
+        Column(f"box ({axes})", boxes, 7),
         Column("also in", confirmed, 6, is_text=True),
         Column("verdict", [row.verdict for row in rows], 6, is_text=True),
     ]

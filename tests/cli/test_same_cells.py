@@ -50,6 +50,7 @@ COMMANDS = {
     "slices of two": ["slices", "{a}", "{b}", *CITIES[1:]],
     "raters": ["raters", TRUTH, *MODELS, *LABELS],
     "raters and a model": ["raters", TRUTH, MODELS[0], "--model", MODELS[1], *LABELS],
+    "suspects": ["suspects", "{a}"],
     "map-accuracy": ["map-accuracy", "{sample}", "--areas", "{areas}"],
     "explain": ["explain", TRUTH, MODELS[1], *LABELS],
     "inspect": ["inspect", TRUTH],

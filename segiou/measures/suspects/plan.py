@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from segiou.accumulators.histograms.score_bins import as_floats, as_scores
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Measure, Plan
+from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Plan
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, ratio
 from segiou.regions.components import Components, components

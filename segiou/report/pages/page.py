@@ -7,7 +7,7 @@ import colorsys
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -170,11 +170,20 @@ def json_in_html(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    """Fill a template, which escapes the context, and add styles, script and plain data."""
+def assemble(
+    template: str,
+    context: Mapping[str, Any],
+    data: Mapping[str, Any],
+    more: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> str:
+    """Fill a template, which escapes the context, and add styles, scripts and plain data.
+
+    ``more`` are styles and scripts of the page alone.
+    """
     from markupsafe import Markup
 
-    style, script = "\n".join(map(read_part, STYLES)), script_of(map(read_part, SCRIPTS))
+    style = "\n".join(map(read_part, (*STYLES, *more[0])))
+    script = script_of(map(read_part, (*SCRIPTS, *more[1])))
     return (
         _environment()
         .get_template(template)

@@ -103,7 +103,7 @@ def _photo(image: Path, shape: Shape) -> dict[str, str]:
         photo = read_image(image, (shape[-1], shape[-2]))
     except PictureError as error:
         return {"problem": str(error)}
-    return {"image": _data_uri(photo, "jpeg", quality=_QUALITY, progressive=True)}
+    return {"image": data_uri(photo, "jpeg", quality=_QUALITY, progressive=True)}
 
 
 def _as_colors(most: int) -> list[Color]:
@@ -136,15 +136,16 @@ def mask_png(indices: NDArray[np.uint16], colors: Sequence[Color]) -> str:
     else:
         table = np.array(colors, dtype=np.uint8)
         image = Image.fromarray(table[indices])
-    return _data_uri(image, "png")
+    return data_uri(image, "png")
 
 
 def grey_png(values: NDArray[np.uint8], **options: Any) -> str:
     """Encode a grey picture as a PNG data URI."""
-    return _data_uri(Image.fromarray(values), "png", **options)
+    return data_uri(Image.fromarray(values), "png", **options)
 
 
-def _data_uri(image: Image.Image, kind: str, **options: Any) -> str:
+def data_uri(image: Image.Image, kind: str, **options: Any) -> str:
+    """A picture as a data URI."""
     out = io.BytesIO()
     image.save(out, kind, **{"optimize": True, **options})
     return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"

@@ -1,0 +1,55 @@
+"""The command ``suspects``: which truth masks to look at first."""
+
+from __future__ import annotations
+
+import argparse
+
+from segiou._support.files import write_whole
+from segiou.cli import inputs
+from segiou.cli.output import as_json, in_format, write_text
+from segiou.runs.run import Run
+from segiou.suspects.page import suspects_html
+from segiou.suspects.ranking import find_suspects
+from segiou.suspects.result import Suspects
+
+
+def command(parsed: argparse.Namespace) -> int:
+    """Rank the regions of runs, or of two folders, and write the outputs."""
+    kind = inputs.report_format(parsed)
+    runs = _runs(parsed)
+    found = find_suspects(
+        *runs,
+        first=parsed.first,
+        all_regions=parsed.all_regions,
+        max_extent=parsed.max_extent,
+        min_size=parsed.min_size,
+        label=parsed.label,
+        omit=parsed.omit,
+        groups=parsed.group_by,
+        reviewed=parsed.reviewed,
+        random_sample=parsed.random_sample,
+        seed=parsed.seed,
+    )
+    page = ""
+    if parsed.html or kind == "html":
+        page = suspects_html(found, runs[0], images=parsed.images)
+    if parsed.html:
+        write_whole(parsed.html, page)
+    write_text(parsed.output, page if kind == "html" else _rendered(found, kind, parsed))
+    return 0
+
+
+def _runs(parsed: argparse.Namespace) -> list[Run]:
+    """The run files, or the run of two folders of masks."""
+    if all(map(inputs.is_run_file, parsed.path)) or len(parsed.path) != 2:
+        usage = "segiou suspects TRUTH PRED --labels SET"
+        return [inputs.open_run(path, parsed, or_folders=usage) for path in parsed.path]
+    parsed.metric, parsed.protocol = "suspect_share", None  # the measure that keeps regions
+    truth, pred = parsed.path
+    return [inputs.score_now(truth, pred, parsed)]
+
+
+def _rendered(found: Suspects, kind: str, parsed: argparse.Namespace) -> str:
+    if kind == "json":
+        return as_json(found.to_dict())
+    return found.to_csv() if kind == "csv" else in_format(found._parts(), kind, parsed)

@@ -1,0 +1,52 @@
+"""The review of suspects in a browser: answers are kept, counted and saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mask_files import write_mask
+
+import segiou
+from segiou.suspects.page import suspects_html
+
+pytestmark = pytest.mark.gate
+
+
+@pytest.fixture
+def places(tmp_path):
+    """The run of two images with a wrong region each, and its page."""
+    for i, name in enumerate(("a,b", "c")):
+        truth, pred = np.zeros((2, 30, 40), np.uint8)
+        pred[4 : 10 + i, 5:9] = 1
+        write_mask(tmp_path / "truth" / f"{name}.png", truth)
+        write_mask(tmp_path / "pred" / f"{name}.png", pred)
+    folders = tmp_path / "truth", tmp_path / "pred"
+    run = segiou.score_folder(*folders, labels=2, measures=["suspects"])
+    path = tmp_path / "page.html"
+    path.write_text(suspects_html(segiou.find_suspects(run), run), encoding="utf-8")
+    return run, path.as_uri()
+
+
+def test_answers_are_kept_counted_and_saved(page, places, tmp_path, until):
+    run, url = places
+    page.goto(url)
+    assert page.locator(".suspect img").count() == 4
+    page.locator("[data-row='0'] input[value=wrong]").check()
+    page.locator("[data-row='1'] input[value=right]").check()
+    until(page, "document.querySelector('#review-state').innerText === '2 of 2 reviewed, 1 wrong.'")
+    with page.expect_download() as download:
+        page.locator("#review-export").click()
+    path = tmp_path / "reviewed.csv"
+    download.value.save_as(path)
+    found = segiou.find_suspects(run, reviewed=path)
+    assert [(r.image, r.verdict) for r in found.regions] == [("c", "wrong"), ("a,b", "right")]
+    page.reload()
+    until(page, "document.querySelector('#review-state').innerText === '2 of 2 reviewed, 1 wrong.'")
+    page.locator("#review-clear").click()
+    assert page.locator(".suspect input:checked").count() == 0
+
+
+def test_the_page_fits_a_narrow_screen(page, places):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(places[1])
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

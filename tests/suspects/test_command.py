@@ -1,0 +1,117 @@
+"""The command and the page of suspects."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mask_files import write_mask
+
+import segiou
+from segiou.cli.main import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "label-errors.md"
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Four images; the truth of c lacks a car of 60 pixels."""
+    monkeypatch.chdir(tmp_path)
+    for name in "abcd":
+        truth, pred = np.zeros((2, 40, 60), np.uint8)
+        truth[30:] = pred[29:] = 1
+        pred[2:12, 3:9] = 2
+        if name != "c":
+            truth[2:12, 3:9] = 2
+        write_mask(tmp_path / "truth" / f"{name}.png", truth)
+        write_mask(tmp_path / "pred" / f"{name}.png", pred)
+        write_mask(tmp_path / "photos" / f"{name}.png", np.full((40, 60, 3), 90, np.uint8))
+    labels = segiou.LabelSet.from_names(["wall", "road", "car"])
+    (tmp_path / "labels.toml").write_text(labels.to_toml())
+    return tmp_path
+
+
+SCORE = ("truth", "pred", "--labels", "labels.toml", "-q")
+
+
+def test_from_two_folders_to_the_wrong_mask(folders, capsys):
+    assert main(["suspects", *SCORE, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    first = found["regions"][0]
+    assert (first["image"], first["label"], first["suggestion"]) == ("c", "wall", "car")
+    assert (first["pixels"], first["box"], first["share"]) == (60, [[2, 12], [3, 9]], 1.0)
+
+
+def test_run_files_give_the_same_list(folders, capsys):
+    assert main(["score", *SCORE, "--suspects", "--run", "run.sqlite", "-o", "r.txt"]) == 0
+    assert main(["score", *SCORE, "--run", "plain.sqlite", "-o", "r2.txt"]) == 0
+    assert main(["suspects", *SCORE]) == 0
+    expected = capsys.readouterr().out
+    assert main(["suspects", "run.sqlite"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["suspects", "plain.sqlite", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("1,c,wall,car,60,0.025,1.0,1.0,1.0,")
+    assert main(["suspects", "run.sqlite", "run.sqlite", "-q"]) == 0
+    assert "weak evidence" in " ".join(capsys.readouterr().out.split())
+    assert main(["report", "plain.sqlite", "--worst", "1", "--worst-by", "suspects"]) == 0
+    assert re.search(r"^c +15\.81 %", capsys.readouterr().out, re.M)
+
+
+def test_options_select(folders, capsys):
+    main(["suspects", *SCORE, "--omit", "wall:car", "--format", "csv"])
+    assert "car" not in capsys.readouterr().out
+    main(["suspects", *SCORE, "--first", "1", "--label", "wall", "--max-extent", "0.026"])
+    assert "1 of 4 images" in capsys.readouterr().out
+    assert main(["suspects", *SCORE, "--label", "cat"]) == 2
+    assert "unknown class 'cat'; choose from wall, road, car" in capsys.readouterr().err
+    assert main(["suspects", "nothing.sqlite"]) == 3
+    assert main(["suspects", "truth", "-q"]) == 2
+
+
+def test_the_page_shows_the_region(folders, capsys):
+    assert main(["suspects", *SCORE, "--images", "photos", "--html", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert "labelled <b>wall</b>, predicted <b>car</b>" in page
+    assert page.count("<figcaption>photo</figcaption>") == 4
+    assert page.count('src="data:image/png;base64,') == 12
+    assert "probab" not in page.partition('id="regions"')[2].partition("<script")[0]
+    for path in Path("truth").iterdir():
+        path.unlink()
+    assert main(["score", *SCORE[:2], "--labels", "3", "-q"]) != 0
+
+
+def test_the_page_without_masks_says_why(folders, capsys):
+    main(["score", *SCORE, "--suspects", "--run", "run.sqlite", "-o", "r.txt"])
+    for path in Path("truth").iterdir():
+        path.unlink()
+    assert main(["suspects", "run.sqlite", "--html", "page.html"]) == 0
+    assert "No pictures:" in Path("page.html").read_text()
+
+
+def test_pages_of_volumes_show_a_plane(folders, capsys):
+    nibabel = pytest.importorskip("nibabel", reason="volumes need nibabel")
+    for side in ("vt", "vp"):
+        Path(side).mkdir()
+        mask = np.zeros((6, 7, 8), np.uint8)
+        mask[1:5, 1:5, 1:5] = side == "vp"
+        nibabel.save(nibabel.Nifti1Image(mask, np.eye(4)), f"{side}/a.nii.gz")
+    assert main(["suspects", "vt", "vp", "--labels", "2", "-q", "--html", "page.html"]) == 0
+    assert "64 voxels" in Path("page.html").read_text()
+    assert "planes, rows, columns" in capsys.readouterr().out
+
+
+@pytest.mark.gate
+def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    text = PAGE.read_text(encoding="utf-8")
+    code = re.search(r"<!-- planted -->\n```python\n(.*?)```", text, re.DOTALL)
+    shown = re.search(r"\$ segiou (suspects planted [^\n]*)\n(.*?)```", text, re.DOTALL)
+    assert main(["demo", "streets"]) == 0
+    exec(code[1], {})
+    capsys.readouterr()
+    assert main(shown[1].split()) == 0
+    assert capsys.readouterr().out == shown[2]
