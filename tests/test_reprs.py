@@ -78,7 +78,7 @@ def findings(run: segiou.Run) -> Iterator[Any]:
     """The findings about a run that has images enough for them."""
     table = {name: {"time": ("day", "night")[i % 2]} for i, name in enumerate(run.ids)}
     yield from (run, run.report(), run.report(worst=2), run.total(), run.counts)
-    yield segiou.explain(run)
+    yield from (segiou.explain(run), segiou.find_suspects(run))
     yield analysis.explain_difference(run.counts, run.counts, run.class_names)
     for make in (
         lambda: segiou.compare(run, run, **FEW),

@@ -80,7 +80,15 @@ class Region(NamedTuple):
 
 
 class ImageScore(NamedTuple):
-    """An image: the score of its first region, and what is remarkable in it."""
+    """An image: the score of its first region, and what is remarkable in it.
+
+    Attributes
+    ----------
+    id : str
+    score : float
+        0 without a region.
+    notes : tuple of str
+    """
 
     id: str
     score: float
@@ -88,7 +96,15 @@ class ImageScore(NamedTuple):
 
 
 class ClassPair(NamedTuple):
-    """Two classes that are confused in several regions: a rule of the annotation may differ."""
+    """Two classes that are confused in several regions: a rule of the annotation may differ.
+
+    Attributes
+    ----------
+    label, suggestion : str
+        Class of the truth, and predicted class.
+    regions, images, pixels : int
+        Number of entries, of their images, and their pixels.
+    """
 
     label: str
     suggestion: str
