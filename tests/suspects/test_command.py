@@ -91,7 +91,8 @@ def test_the_page_without_masks_says_why(folders, capsys):
     assert "No pictures:" in Path("page.html").read_text()
 
 
-def test_pages_of_volumes_show_a_plane(folders, capsys):
+def test_pages_of_volumes_show_a_plane(folders, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     nibabel = pytest.importorskip("nibabel", reason="volumes need nibabel")
     for side in ("vt", "vp"):
         Path(side).mkdir()

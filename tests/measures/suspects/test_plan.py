@@ -149,5 +149,11 @@ def test_share_in_regions_of_each_class():
     truth, pred = np.zeros((2, 8, 8), np.uint8)
     truth[4:] = 1
     pred[:3, :3] = pred[4:] = 1
-    run = segiou.score([truth], [pred], labels=["a", "b"], measures=["suspects"])
-    assert run.intervals("suspect_share").values.tolist() == [9 / 32, 0.0]
+    run = segiou.score([truth, truth], [pred, pred], labels=["a", "b"], measures=["suspects"])
+    assert run.plan("suspects").scores["suspect_share"].values(
+        run.measured["suspects"]
+    ).tolist() == [
+        9 / 64,
+        9 / 32,
+        0.0,
+    ]
