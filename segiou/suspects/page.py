@@ -74,10 +74,10 @@ def suspects_html(
         "list": next((part for part in parts if isinstance(part, Table)), None),
         "pictures": listed([*cards[0].pictures]) if cards else "",
         "table": None,
-        "pixel": found.unit,
+        "pixel": found.nouns.pixel,
     }
     rows = [[*card.region.key, card.region.verdict] for card in cards]
-    page = {"names": list(run.class_names), "unit": f"{found.unit}s"}
+    page = {"names": list(run.class_names), "unit": found.unit}
     data = {**page, "confusion": None, "images": None, "review": rows}
     more = (["segiou.suspects:page.css"], ["segiou.suspects:page.js"])
     return assemble("segiou.suspects:page.html", context, data, more)

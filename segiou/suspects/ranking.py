@@ -15,7 +15,7 @@ from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.table_files import read_rows
 from segiou._support.text import did_you_mean
 from segiou.inference.paired_runs import check_runs, names_of, same_images
-from segiou.inference.scored_runs import of_volumes
+from segiou.inference.scored_runs import of_volumes, unit_of_pixels
 from segiou.inference.units import Groups, groups_of
 from segiou.metrics.ratio import ratio
 from segiou.runs.run import Run
@@ -147,7 +147,7 @@ def find_suspects(
         kept=None if run.plan(KEY) is None else len(rows.image),
         reviewed=_reviewed(heads, is_sample=random_sample is not None),
         random_sample=random_sample,
-        unit="voxel" if of_volumes(run.provenance) else "pixel",
+        unit=unit_of_pixels(run),
     )
 
 

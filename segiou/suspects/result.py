@@ -7,8 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from segiou._support.text import Json, count, listed, percent, plain, plural, shown_range
-from segiou.document.parts import GAP, Column, Line, Part, Table, Tabular
+from segiou._support.text import (
+    Json,
+    Nouns,
+    count,
+    listed,
+    nouns,
+    percent,
+    plain,
+    plural,
+    shown_range,
+)
+from segiou.document.findings import Tabular
+from segiou.document.parts import GAP, Column, Line, Part, Table
 
 #: A reviewer's answers.
 VERDICTS = ("wrong", "right", "unclear")
@@ -158,7 +169,7 @@ class Suspects(Tabular):
         Verdicts on the entries.
     random_sample : int, optional
         Number of entries drawn at random from the first ones.
-    unit : {"pixel", "voxel"}
+    unit : {"pixels", "voxels"}
         What is counted.
     """
 
@@ -169,7 +180,12 @@ class Suspects(Tabular):
     kept: int | None
     reviewed: Reviewed
     random_sample: int | None = None
-    unit: str = "pixel"
+    unit: str = "pixels"
+
+    @property
+    def nouns(self) -> Nouns:
+        """What a pixel and an image are called."""
+        return nouns(self.unit)
 
     @property
     def entries(self) -> list[Region]:
@@ -201,7 +217,7 @@ class Suspects(Tabular):
         }
 
     def __repr__(self) -> str:
-        return f"<Suspects: {len(self.entries)} of {plural(len(self.images), 'image')}>"
+        return f"<Suspects: {len(self.entries)} of {plural(len(self.images), self.nouns.image)}>"
 
     def _parts(self) -> Iterable[Part]:
         yield Line(title(self), "bold")
@@ -215,21 +231,21 @@ class Suspects(Tabular):
 def title(found: Suspects) -> str:
     """The number of entries, and of what."""
     heads = found.entries
-    images = len({region.image for region in heads})
-    what = f"{count(len(heads))} of {plural(len(found.images), 'image')}"
+    images, image = len({region.image for region in heads}), found.nouns.image
+    what = f"{count(len(heads))} of {plural(len(found.images), image)}"
     if images < len(heads):
-        what = f"{plural(len(heads), 'region')} in {plural(images, 'image')}"
+        what = f"{plural(len(heads), 'region')} in {plural(images, image)}"
     if found.random_sample:
         what = f"a random sample, {what}"
     if found.kept is None:
-        return f"Look at these images first: {what}"
+        return f"Look at these {image}s first: {what}"
     return f"Look at these first: {what} ({plural(found.kept, 'region')} kept)"
 
 
 def nothing(found: Suspects) -> str:
     """Why the list is empty."""
     if found.kept == 0:
-        least = {"voxel": "27 voxels"}.get(found.unit, "9 pixels")
+        least = "27 voxels" if found.unit == "voxels" else "9 pixels"
         return f"No region of {least} or more differs from the prediction."
     return "No region is left with these options."
 
@@ -267,7 +283,7 @@ def _about_pairs(found: Suspects) -> Iterator[str]:
     if several := [pair for pair in found.pairs if pair.regions > 1][:3]:
         shown = (
             f"{one.label} → {one.suggestion} {plural(one.regions, 'region')} in "
-            f"{plural(one.images, 'image')}"
+            f"{plural(one.images, found.nouns.image)}"
             for one in several
         )
         yield f"most frequent pairs: {'; '.join(shown)}"
@@ -285,11 +301,11 @@ def _about_images(found: Suspects) -> Iterator[str]:
 def _about_regions(found: Suspects) -> Iterator[str]:
     if found.kept is None:
         yield (
-            "regions were not kept: images are ranked by their confusion matrices; score with "
+            f"regions were not kept: {found.nouns.image}s are ranked by their confusion matrices; score with "
             "--suspects for boxes and pictures"
         )
     if len(found.images) == 1:
-        yield "one image has no others to compare with, so the order is by size"
+        yield f"one {found.nouns.image} has no others to compare with, so the order is by size"
 
 
 def _about_models(found: Suspects) -> Iterator[str]:
@@ -314,11 +330,11 @@ def _columns(found: Suspects) -> list[Column]:
     confirmed = [", ".join(row.confirmed_by) for row in rows]
     return [
         Column("#", if_first(str(row.rank) for row in rows), 9),
-        Column("image", if_first(row.image for row in rows), 10, is_text=True),
+        Column(found.nouns.image, if_first(row.image for row in rows), 10, is_text=True),
         Column("label", [row.label for row in rows], 8, is_text=True),
         Column("predicted", [row.suggestion for row in rows], 8, is_text=True),
-        Column(f"{found.unit}s", [count(row.pixels) for row in rows], 3),
-        Column("of image", [percent(row.extent) for row in rows], 5),
+        Column(found.unit, [count(row.pixels) for row in rows], 3),
+        Column(f"of {found.nouns.image}", [percent(row.extent) for row in rows], 5),
         Column("share", [percent(row.share) for row in rows], 4),
         Column("seen elsewhere", seen, 2),
         Column(f"box ({axes})", boxes, 7),
