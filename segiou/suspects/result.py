@@ -301,8 +301,8 @@ def _about_images(found: Suspects) -> Iterator[str]:
 def _about_regions(found: Suspects) -> Iterator[str]:
     if found.kept is None:
         yield (
-            f"regions were not kept: {found.nouns.image}s are ranked by their confusion matrices; score with "
-            "--suspects for boxes and pictures"
+            f"regions were not kept: {found.nouns.image}s are ranked by their confusion matrices; "
+            "score with --suspects for boxes and pictures"
         )
     if len(found.images) == 1:
         yield f"one {found.nouns.image} has no others to compare with, so the order is by size"
