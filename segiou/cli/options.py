@@ -429,6 +429,7 @@ _KINDS: dict[str, Any] = {
     "COLUMN=BINS": lambda text: [text],
     "COLUMN:SHARES": lambda text: [text],
     "CLASS": _class_values,
+    "LIMIT": lambda text: _count(text, 1) if is_digits(text) else _number(text),
     "NUMBER": _count,
     # A hyphen means stdout.
     "FILE": lambda text: "/dev/stdout" if text == "-" else text,

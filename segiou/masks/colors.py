@@ -39,14 +39,11 @@ def labels_of_colors(
     """Map each pixel to the first value of the class with its colour."""
     colors: NDArray[Any] = raw.values
     if labels is None or not labels.has_colors:
-        if raw.palette and not (packed(colors) % 0x10101).any():
+        if not (packed(colors) % 0x10101).any():
             return np.asarray(packed(colors) & 255).astype(np.uint8)
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
-        if not (packed(colors) % 0x10101).any():
-            problem += f"; its channels are equal, so {_of_grey(labels)}"
-        else:
-            problem += f"; pass a label set with colors{_if_coco(labels)}"
+        problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
     table, values = _color_table(labels)
     mapped: NDArray[np.integer[Any]] = np.empty(colors.shape[:2], values.dtype)
@@ -55,10 +52,25 @@ def labels_of_colors(
     for top in range(0, colors.shape[0], rows):
         codes = table[packed(colors[top : top + rows])]
         if (codes == _UNKNOWN).any():
+            if _are_values(colors, labels):
+                return np.asarray(packed(colors) & 255).astype(np.uint8)
             unknown = colors[table[packed(colors)] == _UNKNOWN]
             raise MaskError(path, _unknown_text(unknown, labels))
         values.take(codes, out=mapped[top : top + rows])
     return mapped
+
+
+def _are_values(colors: NDArray[Any], labels: LabelSet) -> bool:
+    """Whether the grey of every pixel is a declared value, and the set has no grey for another."""
+    greys = packed(colors)
+    if (greys % 0x10101).any():
+        return False
+    contradicts = any(
+        red == green == blue and red not in values
+        for (red, green, blue), (_, values) in _owners(labels).items()
+    )
+    declared = labels.declared_values.union(labels.ignore)
+    return not contradicts and declared.issuperset(np.unique(greys & 255).tolist())
 
 
 def packed(colors: NDArray[Any]) -> NDArray[np.uint32]:
@@ -91,12 +103,6 @@ def count_colors(colors: NDArray[Any]) -> dict[str, int]:
     names = [int(color).to_bytes(3, "little").hex() for color in distinct]
     order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
     return {f"#{names[i]}": int(counts[i]) for i in order}
-
-
-def _of_grey(labels: LabelSet | None) -> str:
-    """The fix for greyscale saved with three channels."""
-    fix = "save it as single-channel PNG"
-    return f"{fix}; {SOFT_EDGES}" if labels is not None and labels.num_classes == 2 else fix
 
 
 def _if_coco(labels: LabelSet | None) -> str:

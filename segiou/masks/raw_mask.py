@@ -173,6 +173,20 @@ def void_value(value: int, labels: LabelSet) -> int:
     return next(one for one in (value, *VOID_VALUES) if one not in labels.declared_values)
 
 
+def image_shape(shape: tuple[int, ...], other: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """The shape without axes of length 1 if it is that of one image, also by that of its pair.
+
+    >>> image_shape((1, 4, 3)), image_shape((4, 3, 1)), image_shape((4, 1, 1), (4, 1))
+    ((4, 3), (4, 3), (4, 1))
+    """
+    longer, others = (tuple(n for n in one if n > 1) for one in (shape, other))
+    if len(shape) < 3:
+        return shape
+    if len(longer) == 2:
+        return longer
+    return other if len(other) == 2 and longer == others else shape
+
+
 @contextmanager
 def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterator[None]:
     """Turn errors of a library that reads a file into errors that name the file."""

@@ -201,11 +201,12 @@ def from_bytes(
     fits: Fits | None = None,
     *,
     key: str = "",
+    floats: bool = False,
 ) -> RawMask:
     """Read a mask from the content of its file; values in ``scratch`` last until its next use.
 
-    ``key`` names the array in an ``.npz`` file with several. ``fits`` raises an error for a shape
-    that is not wanted, before memory is taken for it.
+    ``key`` names the array in an ``.npz`` file with several. ``floats`` are kept as they are.
+    ``fits`` raises an error for a shape that is not wanted, before memory is taken for it.
     """
     if isinstance(data, RawMask):  # from a source that decodes its masks
         return data
@@ -213,7 +214,7 @@ def from_bytes(
         raise MaskError(path, "is empty (0 bytes)")
     ending = split_ending(str(path))[1].lower()
     raw = None if ending in MASK_SUFFIXES else _added_or_unsupported(data, path, ending)
-    raw = raw or _of_magic(data, path, fits, key) or _of_ending(data, path, ending)
+    raw = raw or _of_magic(data, path, fits, key, floats=floats) or _of_ending(data, path, ending)
     if raw is not None:
         return raw
     from segiou.masks.formats.image_files import from_image
@@ -221,23 +222,26 @@ def from_bytes(
     return from_image(data, path, scratch)
 
 
-def _of_magic(data: bytes, path: str | Path, fits: Fits | None, key: str) -> RawMask | None:
+def _of_magic(
+    data: bytes, path: str | Path, fits: Fits | None, key: str, *, floats: bool
+) -> RawMask | None:
     """A mask in a format that the first bytes tell; None for others."""
     if data[:6] == b"\x93NUMPY":
         from segiou.masks.formats.numpy_files import npy_array
 
-        return _of_npy(npy_array(data, path), path)
+        array = npy_array(data, path)
+        return RawMask(array, "npy", "NPY") if floats else _of_npy(array, path)
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
         from segiou.masks.formats.numpy_files import npz_mask
 
-        values, spacing = npz_mask(data, path, key, fits)
+        values, spacing = npz_mask(data, path, key, fits, floats=floats)
         return RawMask(values, "npz", "NPZ", spacing=spacing)
     if data[:4] in TIFF_MAGIC:
         from segiou.masks.formats.tiff import from_tiff
 
-        return from_tiff(data, path)
+        return from_tiff(data, path, floats=floats)
     return None
 
 

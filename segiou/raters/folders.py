@@ -23,7 +23,7 @@ from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.colors import READINGS, ReadPalette
 from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
-from segiou.masks.raw_mask import RawMask
+from segiou.masks.raw_mask import RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.one_file import check_different
@@ -224,6 +224,7 @@ def _decoded(
     data, _ = source.read(path)
     raw: RawMask = from_bytes(data, path)
     if not (axes or raw.volume or raw.spacing) and not raw.is_color:
+        raw = raw._replace(values=raw.values.reshape(image_shape(raw.values.shape)))
         check_is_volume(tuple(raw.values.shape), path)
     return np.asarray(to_labels(raw, path, options.labels, pages=True)), raw.volume
 

@@ -99,8 +99,8 @@ def score_folder(
     allow_lossy: bool = False,
     resize_pred: Literal["nearest"] | None = None,
     geometry: Geometry = "check",
-    truth_threshold: int | None = None,
-    pred_threshold: int | None = None,
+    truth_threshold: float | None = None,
+    pred_threshold: float | None = None,
     array_key: str | None = None,
     array_axes: Literal["xyz", "zyx", "nyx"] | None = None,
     class_files: str | None = None,
@@ -160,7 +160,7 @@ def score_folder(
         For label volumes: require the truth's shape, spacing, affine and
         orientation (for GeoTIFF: coordinate system and corners), ignore the
         geometry, or reorient the axes of the prediction first.
-    truth_threshold, pred_threshold : int, optional
+    truth_threshold, pred_threshold : float, optional
         For two classes in greyscale masks with soft edges, such as JPEG files:
         values from this one on are the second class.
     array_key : str, optional

@@ -14,6 +14,7 @@ from segiou._support.arguments import (
     check_flag,
     check_integer,
     check_kind,
+    check_number,
     refuse_kind,
 )
 from segiou._support.files import Problem
@@ -102,8 +103,8 @@ class Job:
     allow_lossy: bool = False
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
-    truth_threshold: int | None = None
-    pred_threshold: int | None = None
+    truth_threshold: float | None = None
+    pred_threshold: float | None = None
     array_key: str | None = None
     array_axes: str | None = None
     class_files: str | None = None
@@ -189,9 +190,13 @@ class Job:
             if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
                 check_kind(name, value, *kind)
         check_flag("allow_lossy", self.allow_lossy)
-        for name in ("truth_threshold", "pred_threshold", "workers", "processes"):
+        for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
+        for name in ("truth_threshold", "pred_threshold"):
+            if (value := getattr(self, name)) is not None and check_number(name, value, 0) == 0:
+                msg = f"{name} must be above 0"
+                raise ValueError(msg)
 
     def _check_choices(self) -> None:
         choices: dict[str, tuple[str, ...]] = {

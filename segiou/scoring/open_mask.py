@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.labels.label_set import LabelSet
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import open_windowed, to_labels
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, resized
@@ -72,6 +72,19 @@ class OpenMask:
         if not self.is_big:
             return self.values
         return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
+
+    def as_image(self, other: tuple[int, ...] = ()) -> OpenMask:
+        """The mask without axes of length 1 or equal channels (H, W, 3), if it is one image."""
+        old = tuple(self.values.shape)
+        shape = old if self.is_big or self.objects else image_shape(old, other)
+        if old == (*other, 3) and len(other) == 2 and self.valid is None and not self.is_big:
+            first: Any = self.values[..., :1]
+            if (self.values == first).all():
+                return replace(self, values=first[..., 0])
+        if shape == old:
+            return self
+        valid = None if self.valid is None else self.valid.reshape(shape)
+        return replace(self, values=np.asarray(self.values).reshape(shape), valid=valid)
 
     def resized(self, shape: tuple[int, ...]) -> OpenMask:
         """The mask at another size, by nearest neighbour."""

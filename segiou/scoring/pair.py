@@ -22,7 +22,7 @@ from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.formats.numpy_files import Fits
-from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels, with_background
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
@@ -190,7 +190,8 @@ class PairScorer:
             return None
         shape = tuple(truth.values.shape)
         is_array = truth.volume is not None and not pair.pred.lower().endswith(VOLUME_SUFFIXES)
-        return partial(_check_size, pair, shape, may_be_reversed=is_array)
+        may_be = {"may_be_reversed": is_array, "may_be_image": truth.volume is None}
+        return partial(_check_size, pair, shape, **may_be)
 
     def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
@@ -248,6 +249,8 @@ class PairScorer:
         if truth.volume is pred.volume is None and self._spacing(pair, truth) is None:
             spacings = [plan.masks.spacing for plan in self.header.plans]
             if self.array_axes is None and not any(spacings):
+                shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
+                truth, pred = truth.as_image(shapes[1]), pred.as_image(shapes[0])
                 check_is_volume(tuple(truth.values.shape), pair.truth)
         if pred.content is not None or (truth.volume is None) == (pred.volume is None):
             return truth, pred
@@ -498,7 +501,16 @@ class _SharedPair(NamedTuple):
 
 
 def _check_size(
-    pair: Pair, wanted: tuple[int, ...], shape: tuple[int, ...], *, may_be_reversed: bool = False
+    pair: Pair,
+    wanted: tuple[int, ...],
+    shape: tuple[int, ...],
+    *,
+    may_be_reversed: bool = False,
+    may_be_image: bool = False,
 ) -> None:
-    if shape != wanted and not (may_be_reversed and shape == wanted[::-1]):
+    fits = shape == wanted or (may_be_reversed and shape == wanted[::-1])
+    if may_be_image:
+        is_image = image_shape(shape, wanted) == image_shape(wanted, shape)
+        fits = fits or is_image or shape == (*wanted, 3)
+    if not fits:
         raise MaskError(pair.pred, size_text(pair.truth, (wanted, shape)))

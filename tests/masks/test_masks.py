@@ -160,10 +160,26 @@ def test_the_content_counts_not_the_ending(tmp_path):
     np.testing.assert_array_equal(read_mask(tmp_path / "x.png"), [[1]])
 
 
-def test_grey_in_three_channels_is_told(tmp_path):
-    Image.fromarray(np.full((2, 2, 3), 7, np.uint8)).save(tmp_path / "g.png")
-    with pytest.raises(MaskError, match="channels are equal"):
-        read_mask(tmp_path / "g.png")
+@pytest.mark.parametrize(
+    ("colors", "values"),
+    [
+        (None, [[0, 7], [3, 3]]),
+        (["#000000", "#800000"], [[0, 7], [3, 3]]),  # the grey of value 0 is its colour
+        (["#010101", "#800000"], "#030303"),  # 1 is the colour of class 0
+    ],
+)
+def test_equal_channels_are_values(tmp_path, colors, values):
+    classes = [{"name": f"c{i}", "values": [i]} for i in range(8)]
+    for one, color in zip(classes, colors or (), strict=False):
+        one["colors"] = [color]
+    label_set = LabelSet.from_dict({"classes": classes})
+    Image.fromarray(np.dstack([np.uint8([[0, 7], [3, 3]])] * 3)).save(tmp_path / "g.png")
+    if isinstance(values, str):
+        with pytest.raises(MaskError, match=values):
+            read_mask(tmp_path / "g.png", label_set)
+    else:
+        assert read_mask(tmp_path / "g.png", label_set).tolist() == values
+        assert read_mask(tmp_path / "g.png").tolist() == values
 
 
 def test_values_in_three_channels_are_told_where_the_set_has_colours(tmp_path):

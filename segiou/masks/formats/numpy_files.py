@@ -152,7 +152,7 @@ def npz_array(data: bytes, path: str | Path, fits: Fits, names: Sequence[str]) -
 
 
 def npz_mask(
-    data: bytes, path: str | Path, key: str, fits: Fits | None
+    data: bytes, path: str | Path, key: str, fits: Fits | None, *, floats: bool = False
 ) -> tuple[NDArray[Any], tuple[float, ...] | None]:
     """The mask of an ``.npz`` file and its spacing; ``key`` names the array among several."""
     spacing: NDArray[Any] | None = None
@@ -164,7 +164,8 @@ def npz_mask(
         values = _member(archive, arrays[name], path, fits and partial(_check_labels, fits, path))
         if name != "spacing" and "spacing" in arrays and arrays["spacing"].file_size < 1 << 12:
             spacing = npy_array(zip_member(archive, arrays["spacing"]), path)
-    return whole_labels(values, path), _spacing_of(spacing, values.shape)
+    labels = values if floats and values.dtype.kind == "f" else whole_labels(values, path)
+    return labels, _spacing_of(spacing, values.shape)
 
 
 def _arrays(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

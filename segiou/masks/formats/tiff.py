@@ -66,8 +66,11 @@ _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
 _MOST_BLOCK_BYTES = 1 << 30
 
 
-def from_tiff(data: bytes, path: str | Path) -> RawMask:
-    """Read a TIFF from its content, by Pillow or GDAL if tifffile cannot decompress it."""
+def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask:
+    """Read a TIFF from its content, by Pillow or GDAL if tifffile cannot decompress it.
+
+    Floats are whole numbers, unless ``floats`` are kept as they are.
+    """
     import tifffile
 
     with damage(path, "is a corrupt TIFF"), tifffile.TiffFile(io.BytesIO(data)) as file:
@@ -90,10 +93,11 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
             with suppress(MaskError):
                 return from_image(data, path)._replace(kind=kind, lossy=lossy, raster=raster)
         mode = _mode(page, path)
-        return RawMask(_decoded(page, data, mode, path), mode, kind, lossy, raster=raster)
+        values = _decoded(page, data, mode, path, floats=floats)
+        return RawMask(values, mode, kind, lossy, raster=raster)
 
 
-def _decoded(page: Any, data: bytes, mode: str, path: str | Path) -> NDArray[Any]:
+def _decoded(page: Any, data: bytes, mode: str, path: str | Path, *, floats: bool) -> NDArray[Any]:
     """The labels or colours of a page."""
     size, samples = (page.imagelength, page.imagewidth), page.samplesperpixel
     if _can_decode(page):
@@ -107,7 +111,7 @@ def _decoded(page: Any, data: bytes, mode: str, path: str | Path) -> NDArray[Any
             values = mask[:, :].reshape(*size, samples)
     if mode == "RGB":
         return _colors(values, path)
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" and not floats:
         return whole_numbers(values[..., 0], stored_nodata(page), path)
     return np.asarray(values[..., 0])
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from segiou._support.files import Stamp
+from segiou._support.text import plural
 from segiou.masks.colors import ReadPalette, as_read, packed
-from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.class_files import inside
 from segiou.masks.sources.folders import LocalFolder, Source
@@ -30,8 +31,8 @@ class AdjustedSource:
         The files.
     key : str
         Name of the array in ``.npz`` files with several.
-    threshold : int, optional
-        Grey values from this one on are the second of two classes.
+    threshold : float, optional
+        Grey values or scores from this one on are the second of two classes.
     roi : Source, optional
         Masks of the regions of interest, which are 0 outside.
     palette : {"indices", "colors"}, optional
@@ -40,7 +41,7 @@ class AdjustedSource:
 
     place: Source
     key: str = ""
-    threshold: int | None = None
+    threshold: float | None = None
     roi: Source | None = None
     palette: ReadPalette | None = None
     #: The region of each file, once it is known.
@@ -99,7 +100,8 @@ class AdjustedSource:
         path : str
             The file.
         """
-        raw = as_read(from_bytes(data, path, key=self.key), path, self.palette)
+        raw = from_bytes(data, path, key=self.key, floats=self.threshold is not None)
+        raw = as_read(raw, path, self.palette)
         if self.threshold is not None:
             raw = _thresholded(raw, path, self.threshold)
         if self.roi is None:
@@ -111,6 +113,8 @@ class AdjustedSource:
         raw_region = from_bytes(self.roi.read(region)[0], region)
         valid = inside(raw_region, region, "a region of interest")
         shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
+        if image_shape(valid.shape, shape) == image_shape(shape, valid.shape):
+            valid = valid.reshape(shape)
         if valid.shape != shape:
             problem = f"has shape {valid.shape}, but its mask {shape} [mask: {path}]"
             raise MaskError(region, problem)
@@ -148,7 +152,7 @@ def place_of(source: Source) -> Source:
     return source.place if isinstance(source, AdjustedSource) else source
 
 
-def _thresholded(raw: RawMask, path: str, threshold: int) -> RawMask:
+def _thresholded(raw: RawMask, path: str, threshold: float) -> RawMask:
     """The mask with 1 from the threshold on, and 0 below."""
     values = raw.values
     if raw.is_color:
@@ -160,6 +164,12 @@ def _thresholded(raw: RawMask, path: str, threshold: int) -> RawMask:
     if threshold > 1 and values.max(initial=0) == 1:
         problem = f"has the values 0 and 1, all below the threshold {threshold}; omit the threshold"
         raise MaskError(path, problem)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise MaskError(path, f"has {plural(int(np.isnan(values).sum()), 'score')} NaN")
+    is_of_scores = threshold < 1 and values.dtype.kind != "f" and values.max(initial=0) > 1
+    if is_of_scores and {*np.unique(values).tolist()} - {0, 255}:
+        problem = f"has integers, but a threshold of {threshold:g} is for scores from 0 to 1"
+        raise MaskError(path, f"{problem}; pass a grey value, such as 128")
     above = (values >= threshold).astype(np.uint8)
     volume = raw.volume and replace(raw.volume, values=above)
     return raw._replace(values=above, mode="L", lossy=False, volume=volume)

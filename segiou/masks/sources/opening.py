@@ -186,7 +186,7 @@ def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[S
 def _with(
     source: Source,
     key: str,
-    threshold: int | None,
+    threshold: float | None,
     roi: Source | None,
     palette: ReadPalette | None,
 ) -> Source:

@@ -15,7 +15,14 @@ from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
 from segiou.masks.finding import split_ending
 from segiou.masks.formats.numpy_files import Fits, npy_array, npz_array
-from segiou.masks.raw_mask import TIFF_MAGIC, VOLUME_SUFFIXES, MaskError, RawMask, Volume
+from segiou.masks.raw_mask import (
+    TIFF_MAGIC,
+    VOLUME_SUFFIXES,
+    MaskError,
+    RawMask,
+    Volume,
+    image_shape,
+)
 from segiou.masks.sources.class_files import match_class
 from segiou.masks.sources.folders import Source
 
@@ -59,6 +66,8 @@ class ScoreShape:
         fitting = [name for name, is_right in fits.items() if is_right]
         if len(fitting) == 1:
             return _AXES[fitting[0]]
+        if not (fitting or axis) and image_shape(shape, truth) == truth:
+            return None
         if fitting:
             problem = (
                 f"has shape {shape}, in which the first and the last axis fit {classes} classes; "

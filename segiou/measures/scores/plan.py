@@ -276,6 +276,8 @@ class ScorePlan(Plan):
         self._check_decision(axis, path)
         if array.ndim > len(truth) + 1:
             array = array[:, 0]
+        elif axis is None:  # (H, W, 1)
+            array = array.reshape(truth)
         try:
             scores = as_scores(array)
             if axis is not None:

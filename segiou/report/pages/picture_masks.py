@@ -16,7 +16,7 @@ from segiou.counting.encoding import Encoding
 from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, open_mask, to_labels, with_background
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import ClassMasks
@@ -313,6 +313,10 @@ def _read_side(
         raise PictureError(str(error)) from error
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
     valid = raw.valid
+    if raw.volume is None and ids is None:
+        shape = image_shape(tuple(values.shape))
+        values = values.reshape(shape)
+        valid = None if valid is None else valid.reshape(shape)
     if raw.volume is not None:
         spacing = raw.volume.spacing
         if values.ndim == 3:
