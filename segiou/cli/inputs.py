@@ -77,6 +77,10 @@ def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:
     if parsed.labels is None and parsed.name_of_command == "score":
         parsed.labels = implied_classes(vars(parsed), names_by_heading("score"))
     if parsed.labels is None:
+        from segiou.scoring.segment_classes import classes_of_segments
+
+        parsed.labels = classes_of_segments((truth, pred))
+    if parsed.labels is None:
         from segiou.scoring.label_set_advice import label_set_question
 
         places = shlex.join([truth, pred]) if parsed.name_of_command == "score" else "…"

@@ -13,6 +13,7 @@ from segiou.cli.output import as_json, in_format, write_text
 from segiou.raters.folders import ConsensusWriter, RaterCase, compare_raters
 from segiou.raters.page import CaseMaps, raters_html
 from segiou.raters.result import RaterAgreement
+from segiou.scoring.segment_classes import classes_of_segments
 
 
 def command(parsed: argparse.Namespace) -> int:
@@ -47,10 +48,14 @@ def _agreement(
     parsed: argparse.Namespace, folders: Mapping[str, str], on_case: Callable[[RaterCase], None]
 ) -> RaterAgreement:
     """Score the raters, and the model if there is one."""
+    labels = parsed.labels or classes_of_segments(folders.values())
+    if labels is None:
+        msg = "--labels is required: a number of classes, a preset or a label file"
+        raise ValueError(msg)
     model = _named([parsed.model]) if parsed.model else {}
     return compare_raters(
         folders,
-        labels=parsed.labels,
+        labels=labels,
         model=next(iter(model.values()), None),
         model_name=next(iter(model), "model"),
         ignore=parsed.ignore,

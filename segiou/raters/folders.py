@@ -22,6 +22,7 @@ from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.colors import READINGS, ReadPalette
+from segiou.masks.formats.slicer import joined, values_of, with_values
 from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
 from segiou.masks.raw_mask import RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
@@ -36,6 +37,7 @@ from segiou.raters.votes import UNMARKED, Votes, consensus
 from segiou.scoring.array_axes import ARRAY_AXES, STACKED, check_is_volume
 from segiou.scoring.file_pairs import files_of
 from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
+from segiou.scoring.segment_classes import labels_of, segments_in
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]
@@ -71,7 +73,7 @@ class RaterCase(NamedTuple):
 def compare_raters(
     raters: Mapping[str, Masks],
     *,
-    labels: Labels,
+    labels: Labels | None = None,
     model: Masks | None = None,
     model_name: str = "model",
     ignore: int | str | Iterable[int | str] = (),
@@ -89,7 +91,8 @@ def compare_raters(
         The masks of each expert by name: a folder, or arrays by case. Cases that a rater
         lacks are excluded from this rater's pairs and listed in the result.
     labels
-        See :class:`segiou.ConfusionMatrix`.
+        See :class:`segiou.ConfusionMatrix`. The segments of 3D Slicer's files name their
+        classes, so they need no ``labels``.
     model : path or mapping, optional
         The masks of a model for the same cases.
     model_name : str
@@ -129,7 +132,7 @@ def compare_raters(
     ([1.0, 0.8], 0.8333)
     """
     check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
-    options = ClassOptions.of(labels, ignore=ignore)
+    options = ClassOptions.of(labels_of(labels, raters.values()), ignore=ignore)
     if array_axes is not None:
         check_choice("array_axes", array_axes, ARRAY_AXES)
     if read_palette is not None:
@@ -164,7 +167,10 @@ def rater_cases(
     palette: ReadPalette | None = None,
 ) -> Iterator[RaterCase]:
     """Read the cases of all raters in the order of their names; DataError with every problem."""
-    sides = [_Side.of(masks, options, axes, palette) for masks in everyone.values()]
+    # One value per name of a segment, that of the class or of the first rater.
+    segments = joined(segments_in(masks).items() for masks in everyone.values())
+    wanted = segments | values_of(options.labels)
+    sides = [_Side.of(masks, options, axes, palette, wanted) for masks in everyone.values()]
     problems: list[Problem] = []
     matched = _matched(sides)
     _check_files(sides, [*matched.values()])
@@ -193,7 +199,12 @@ class _Side(NamedTuple):
 
     @classmethod
     def of(
-        cls, masks: Masks, options: ClassOptions, axes: str | None, palette: ReadPalette | None
+        cls,
+        masks: Masks,
+        options: ClassOptions,
+        axes: str | None,
+        palette: ReadPalette | None,
+        segments: Mapping[str, int],
     ) -> _Side:
         if isinstance(masks, Mapping):
             arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
@@ -203,7 +214,7 @@ class _Side(NamedTuple):
         source = StackedArrays(read_as) if axes == STACKED else read_as
 
         def read(path: str) -> tuple[NDArray[Any], Any]:
-            return _decoded(source, path, options, axes)
+            return _decoded(source, path, options, axes, segments)
 
         return cls(files_of(source), read, options, source)
 
@@ -219,13 +230,18 @@ def _check_files(sides: Sequence[_Side], rows: Sequence[Sequence[str | None]]) -
 
 
 def _decoded(
-    source: Source, path: str, options: ClassOptions, axes: str | None
+    source: Source,
+    path: str,
+    options: ClassOptions,
+    axes: str | None,
+    segments: Mapping[str, int],
 ) -> tuple[NDArray[Any], Any]:
     data, _ = source.read(path)
     raw: RawMask = from_bytes(data, path)
     if not (axes or raw.volume or raw.spacing) and not raw.is_color:
         raw = raw._replace(values=raw.values.reshape(image_shape(raw.values.shape)))
         check_is_volume(tuple(raw.values.shape), path)
+    raw = with_values(raw, segments, path)
     return np.asarray(to_labels(raw, path, options.labels, pages=True)), raw.volume
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -36,6 +37,28 @@ class FileContent:
     def shape(self) -> tuple[int, ...]:
         """Shape of the mask."""
         return tuple(self.mask.values.shape)
+
+
+def segments_of(read: Iterable[FileContent | Problem]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Names and values of the segments of each file."""
+    for one in read:
+        if isinstance(one, FileContent) and one.mask.volume is not None:
+            yield one.mask.volume.segments
+
+
+def with_segment_values(
+    one: FileContent | Problem, wanted: Mapping[str, int]
+) -> FileContent | Problem:
+    """The content with the wanted values for its named segments, as it is scored."""
+    if isinstance(one, Problem) or one.mask.volume is None or not one.mask.volume.segments:
+        return one
+    new = {value: wanted[name] for name, value in one.mask.volume.segments}
+    pixels: Counter[Any] = Counter()
+    for value, number in one.pixels.items():
+        pixels[new.get(value, value)] += number
+    segments = tuple((name, wanted[name]) for name, _ in one.mask.volume.segments)
+    volume = replace(one.mask.volume, segments=segments)
+    return replace(one, pixels=pixels, mask=one.mask._replace(volume=volume))
 
 
 def read_values(source: Source, path: str) -> FileContent | Problem:

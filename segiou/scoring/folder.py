@@ -29,6 +29,7 @@ from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_prob
 from segiou.scoring.job import Job
 from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED, DataError, ScoringInterrupted
+from segiou.scoring.segment_classes import labels_of
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
@@ -82,7 +83,7 @@ def score_folder(
     truth: str | Path,
     pred: str | Path,
     *,
-    labels: Labels,
+    labels: Labels | None = None,
     pred_labels: Labels | None = None,
     ignore: int | str | Iterable[int | str] = (),
     exclude: int | str | Iterable[int | str] = (),
@@ -132,7 +133,8 @@ def score_folder(
         ``masks.zip/folder``), JSON files of segments (COCO, detectron2) and
         URLs supported by fsspec (``s3://bucket/folder``) are read in place.
     labels, pred_labels, ignore, exclude, unassigned
-        See :class:`segiou.ConfusionMatrix`.
+        See :class:`segiou.ConfusionMatrix`. The segments of 3D Slicer's files name their
+        classes, so they need no ``labels``.
     protocol : Protocol or str
         The default protocol of the run's reports.
     truth_suffix, pred_suffix, key
@@ -243,6 +245,7 @@ def score_folder(
         If options contradict each other or the options of the run file.
     """
     arguments: dict[str, Any] = dict(locals())
+    arguments["labels"] = labels_of(labels, (truth, pred))
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
     options = ClassOptions.of(**{name: arguments[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=3)

@@ -18,14 +18,22 @@ from segiou.document.parts import Part
 from segiou.labels.label_set import Color, LabelClass, LabelSet
 from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.colors import clash, colors_of, contradiction
+from segiou.masks.formats.slicer import joined, values_of
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.opening import open_source
 from segiou.masks.sources.pairing import Pairing
 from segiou.scoring.file_pairs import files_of, pair_sources, pairing_problems
-from segiou.scoring.file_values import IN_NO_SHAPE, FileContent, read_values
+from segiou.scoring.file_values import (
+    IN_NO_SHAPE,
+    FileContent,
+    read_values,
+    segments_of,
+    with_segment_values,
+)
 from segiou.scoring.label_set_match import GOOD, LabelSetMatch, matches, possible_label_sets
 from segiou.scoring.problems import geometry_text, size_text
+from segiou.scoring.segment_classes import classes_by_value
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions
 
 if TYPE_CHECKING:
@@ -79,6 +87,8 @@ class Inspection(Shown):
         Colours of the values, if all palette images agree on them.
     has_ids : bool
         Whether the values are probably one id per object.
+    segments : mapping of str to int
+        Values by the names of the segments of 3D Slicer's files, which are matched by name.
     """
 
     folder: str
@@ -101,6 +111,7 @@ class Inspection(Shown):
     pred: Inspection | None = None
     palette: dict[int, Color] = field(default_factory=dict, repr=False)
     has_ids: bool = False
+    segments: dict[str, int] = field(default_factory=dict)
 
     @property
     def fitting(self) -> tuple[LabelSetMatch, ...]:
@@ -112,6 +123,8 @@ class Inspection(Shown):
         """Options that declare every value if no preset fits well; else empty."""
         if self.has_ids:
             return OF_IDS
+        if self.segments:
+            return ""
         if self.colors or not self.values or (self.fitting and self.fitting[0].quality >= GOOD):
             return ""
         classes, ignored = self._parted_values()
@@ -141,7 +154,11 @@ class Inspection(Shown):
             contents = f"{len(values)} values and {others} colours or names"
             msg = f"{self.folder}: has {contents}; --propose supports 1 to {_MOST_PROPOSED}"
             raise ValueError(msg)
-        classes = [LabelClass(f"value {v}", (v,), unique_colors.get(v, ())) for v in values]
+        named_values = classes_by_value(self.segments) if self.segments else {}
+        classes = [
+            LabelClass(named_values.get(v, f"value {v}"), (v,), unique_colors.get(v, ()))
+            for v in values
+        ]
         for color in colors:
             classes.append(LabelClass(f"color {color}", (next(free),), (_rgb(color),)))
         named = sorted(self.names, key=lambda name: name != IN_NO_SHAPE)
@@ -156,7 +173,7 @@ class Inspection(Shown):
         """Values, colours and names of masks and predictions together."""
         both: dict[str, Any] = {
             name: {**getattr(self, name), **getattr(pred, name)}
-            for name in ("values", "colors", "names")
+            for name in ("values", "colors", "names", "segments")
         }
         both["palette"] = {**pred.palette, **self.palette}
         both["values"] = dict(sorted(both["values"].items()))
@@ -240,7 +257,9 @@ def inspect_folder(
     if pairing is not None:
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
     read = _read(tasks, workers, progress or (lambda done, total: None))
-    masks, preds = read[: len(paths)], read[len(paths) :]
+    named = joined([values_of(labels).items(), *segments_of(read)])
+    matched = [with_segment_values(one, named) for one in read]
+    masks, preds = matched[: len(paths)], matched[len(paths) :]
     inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)
     if not single and (layout := class_layout(source.find())):
         text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
@@ -334,6 +353,9 @@ def summary_of(
     for file in files:
         pixels[file.what].update(file.pixels)
     candidates = [labels] if labels else possible_label_sets(files)
+    segments = joined(segments_of(files))
+    if segments and labels is None:
+        candidates = []
     fits = matches(candidates, pixels["values"], pixels["colors"])
     mistakes = suspicions(files, pixels["values"], fits)
     if has_ids := labels is None and are_ids(files):
@@ -352,6 +374,7 @@ def summary_of(
         suspicions=tuple(mistakes),
         has_ids=has_ids,
         problems=tuple(problem for problem in read if isinstance(problem, Problem)),
+        segments=segments,
         **_formats(files),
     )
 

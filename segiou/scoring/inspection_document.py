@@ -104,11 +104,15 @@ def _pixel_columns(inspection: Inspection, head: str, pixels: Mapping[Any, int])
     ]
     if head == "value":
         columns.append(column("files", [str(inspection.value_files[value]) for value in kept], 5))
+    if head == "value" and inspection.segments:
+        by_value = {value: name for name, value in inspection.segments.items()}
+        names_of = [by_value.get(value, "–") for value in kept]
+        columns.append(column("segment", names_of, 8, is_text=True))
     # Class names of the best match, or of the only label set that was asked for.
     fit = next(
         iter(inspection.fitting or (inspection.fits if len(inspection.fits) == 1 else ())), None
     )
-    if fit is not None and head != "name":
+    if fit is not None and head != "name" and not inspection.segments:
         title = f"{'in' if fit.undeclared else 'fits'} {fit.name}" if fit.is_named else "class"
         meanings = [Cell(fit.meanings.get(name, "–"), "dim") for name in kept]
         columns.append(column(title, meanings, 8, is_text=True))
@@ -124,6 +128,8 @@ def _subject(fit: LabelSetMatch) -> str:
 
 
 def _fits(inspection: Inspection) -> Iterator[Line]:
+    if inspection.segments:
+        yield Line("The segments name the classes, so scoring needs no --labels.")
     if inspection.proposal:
         yield from (Line("The values match:"), Line(inspection.proposal, lead="  "))
     if inspection.fitting and len(inspection.fits) == 1:
@@ -147,8 +153,8 @@ def _fits(inspection: Inspection) -> Iterator[Line]:
             leaves = f"which leaves {pixels} undefined"
             yield Line(f"No label set matches. Closest: {closest.name}, {leaves}.")
         yield Line(_OWN_SET)
-    elif inspection.files and not inspection.has_ids:
+    elif inspection.files and not inspection.has_ids and not inspection.segments:
         yield Line("No preset defines any of these values.")
         yield Line(_OWN_PROPOSAL if inspection.names else _OWN_SET)
-    if inspection.spacings:
+    if inspection.spacings and not inspection.segments:
         yield Line(_OF_VOLUMES)

@@ -163,12 +163,10 @@ class PairScorer:
         return OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
 
     def _with_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> OpenMask:
-        if raw.volume is not None and raw.volume.segments:
-            wanted = {one.name: one.values[0] for one in labels.classes if one.values}
-            from segiou.masks.formats.volumes import renumbered
+        if raw.volume is not None:
+            from segiou.masks.formats.slicer import values_of, with_values
 
-            volume = renumbered(raw.volume, wanted, path)
-            raw = raw._replace(values=volume.values, volume=volume)
+            raw = with_values(raw, values_of(labels), path)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         how = {"allow_lossy": self.allow_lossy, "pages": True}
@@ -405,7 +403,7 @@ class PairScorer:
         """The prediction on the grid of its truth; MaskError if they differ."""
         both = truth.volume, pred.volume
         if both[0] and both[1] and both[1].segments and pred.objects is None:
-            from segiou.masks.formats.volumes import renumbered
+            from segiou.masks.formats.slicer import renumbered
 
             # Segments that are classes of the predictions have their values already.
             known = {one.name for one in self.header.options.pred_labels.classes}

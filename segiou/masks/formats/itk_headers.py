@@ -7,6 +7,7 @@ that it cannot decompress.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +38,14 @@ _DATA = {"BinaryData", "BinaryDataByteOrderMSB", "ElementByteOrderMSB", "HeaderS
 _DATA |= {"CompressedData", "CompressedDataSize", "ElementDataFile"}
 
 
+class Segment(NamedTuple):
+    """A segment of 3D Slicer: voxels with a value in a layer."""
+
+    name: str
+    value: int
+    layer: int
+
+
 class ItkParts(NamedTuple):
     """The header of a volume and its data, decompressed by zlib unless ``wbits`` is None."""
 
@@ -45,7 +54,13 @@ class ItkParts(NamedTuple):
     is_big: bool
     content: bytes
     wbits: int | None
-    segments: tuple[tuple[str, int], ...] = ()
+    segments: tuple[Segment, ...] = ()
+    #: Number of layers, which are the first axis of the data; 0 without such an axis.
+    layers: int = 0
+
+
+#: Fields of NRRD with one value per axis.
+_PER_AXIS = ("sizes", "space directions", "kinds", "spacings", "thicknesses")
 
 
 def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
@@ -66,6 +81,10 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
     if skipped := fields.keys() & {"line skip", "byte skip"}:
         problem = f"has {min(skipped)!r} in its header; save header and data as one plain file"
         raise MaskError(path, problem)
+    segments = _segments(header, path)
+    layers = 0
+    if fields.get("kinds", "").split()[:1] == ["list"] and fields.get("dimension", "").isdigit():
+        head, layers = _without_layers(head, fields, segments, path)
     placed = f"{fields.get('spacings', '')} {fields.get('space directions', '')}".lower()
     if unknown := re.search("nan|none", placed):
         problem = f"has an axis without a spacing ({unknown[0]}); save it with spacings"
@@ -76,22 +95,47 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
         raise MaskError(path, problem)
     is_big = fields.get("endian", "").lower() == "big"
     wbits = None if packing == "raw" else 31
-    return ItkParts("NrrdImageIO", head, is_big, content, wbits, _segments(header))
+    return ItkParts("NrrdImageIO", head, is_big, content, wbits, segments, layers)
 
 
-def _segments(fields: dict[str, str]) -> tuple[tuple[str, int], ...]:
-    """Names and values of the segments that 3D Slicer writes as key-value pairs."""
-    found = []
-    for key, value in fields.items():
-        name = fields.get(key.replace("_LabelValue", "_Name"), "")
-        number = value.removeprefix("=")
-        if (
-            re.fullmatch(r"Segment\d+_LabelValue", key)
-            and name
-            and re.fullmatch(r"\d{1,9}", number, re.A)
-        ):
-            found.append((name.removeprefix("=").strip(), int(number)))
-    return tuple(found)
+def _segments(fields: Mapping[str, str], path: str | Path) -> tuple[Segment, ...]:
+    """The segments that 3D Slicer writes as key-value pairs."""
+    found: dict[str, Segment] = {}
+    for key in fields:
+        if not re.fullmatch(r"Segment\d+_LabelValue", key):
+            continue
+        prefix = key.removesuffix("LabelValue")
+        name, value, layer = (
+            fields.get(f"{prefix}{what}", "").removeprefix("=").strip()
+            for what in ("Name", "LabelValue", "Layer")
+        )
+        if name and re.fullmatch(r"\d{1,9}", value, re.A):
+            number = int(layer) if re.fullmatch(r"\d{1,9}", layer, re.A) else 0
+            one = Segment(name, int(value), number)
+            if found.setdefault(name, one) != one:
+                problem = f"has two segments named {name!r}; rename one of them"
+                raise MaskError(path, problem)
+    return tuple(found.values())
+
+
+def _without_layers(
+    head: bytes, fields: dict[str, str], segments: Sequence[Segment], path: str | Path
+) -> tuple[bytes, int]:
+    """The header of one layer, of which 3D Slicer writes several if segments overlap."""
+    sizes, axes = fields.get("sizes", "").split(), int(fields["dimension"])
+    layers = int(sizes[0]) if sizes and sizes[0].isdigit() else 0
+    if len(sizes) != axes or not layers or any(one.layer >= layers for one in segments):
+        raise MaskError(path, f"is corrupt: its layers are not those of sizes {sizes}")
+    fields["dimension"] = str(axes - 1)
+    for name in _PER_AXIS:
+        if name in fields:
+            fields[name] = " ".join(fields[name].split()[1:])
+    for name in ("dimension", *_PER_AXIS):
+        if name in fields:
+            line = rf"(?im)^({re.escape(name)}):[^\n]*$".encode()
+            head = re.sub(line, rf"\1: {fields[name]}".encode("latin-1"), head)
+    others = rb"(?im)^(?:center(?:ing)?s|units|labels|axis ?mins|axis ?maxs):[^\n]*\n"
+    return re.sub(others, b"", head), layers
 
 
 def metaimage_parts(data: bytes, path: str | Path) -> ItkParts:

@@ -6,7 +6,6 @@ import gzip
 import logging
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ from segiou.masks.formats.itk_headers import (
     nrrd_parts,
 )
 from segiou.masks.formats.numpy_files import Fits, as_integers, others_than_integers
+from segiou.masks.formats.slicer import flattened, numbered
 from segiou.masks.raw_mask import MaskError, RawMask, Volume, damage
 from segiou.masks.windows import ArrayFile
 
@@ -89,36 +89,15 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     if is_nrrd or str(path).lower().endswith((".mha", ".mhd")):
         parts = nrrd_parts(data, path) if is_nrrd else metaimage_parts(data, path)
         header = _Header.of_itk(parts, path)
-        volume = header.volume(header.stored(parts.content, parts.wbits))
-        return replace(volume, segments=parts.segments)
+        if not parts.layers:
+            volume = header.volume(header.stored(parts.content, parts.wbits))
+            return replace(volume, segments=numbered(parts.segments))
+        several = header._replace(shape=(parts.layers, *header.shape))
+        layers = header.labels(several.stored(parts.content, parts.wbits))
+        volume = header.volume(flattened(layers, parts.segments, path))
+        return replace(volume, segments=numbered(parts.segments))
     header, wbits = _nifti_header(data, path)
     return header.volume(header.stored(data, wbits))
-
-
-def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> Volume:
-    """The volume with the wanted values for its named segments, so that files match by name."""
-    new = {name: wanted.get(name, value) for name, value in volume.segments}
-    if all(new[name] == value for name, value in volume.segments):
-        return volume
-    old, values = [value for _, value in volume.segments], [*new.values()]
-    if len({*old}) < len(old) or len({*values}) < len(old):
-        problem = (
-            f"has segments {dict(volume.segments)}, whose values cannot all be those of their "
-            f"names ({new}); declare every segment as a class (--labels)"
-        )
-        raise MaskError(path, problem)
-    others = set(np.unique(volume.values).tolist()) - {*old}
-    if clash := others & {*values}:
-        problem = (
-            f"contains the value {min(clash)} outside its segments, but a segment gets it by name"
-        )
-        raise MaskError(path, f"{problem}; export the file again")
-    labels = volume.values.astype(
-        np.promote_types(volume.values.dtype, np.min_scalar_type(max(values)))
-    )
-    for before, after in zip(old, values, strict=True):
-        labels[volume.values == before] = after
-    return replace(volume, values=labels, segments=tuple(new.items()))
 
 
 def nifti_bytes(labels: NDArray[Any], like: Volume) -> bytes:

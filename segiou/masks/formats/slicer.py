@@ -1,0 +1,99 @@
+"""Segmentations of 3D Slicer (``.seg.nrrd``): layers, and segments matched by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.labels.label_set import LabelSet
+from segiou.masks.formats.itk_headers import Segment
+from segiou.masks.raw_mask import MaskError, RawMask, Volume
+
+
+def numbered(segments: Sequence[Segment]) -> tuple[tuple[str, int], ...]:
+    """Names and values; segments of several layers with equal values are numbered in their order.
+
+    3D Slicer numbers them so when it exports a label map.
+    """
+    values = [one.value for one in segments]
+    if len({*values}) < len(values):
+        values = [*range(1, len(values) + 1)]
+    return tuple((one.name, value) for one, value in zip(segments, values, strict=True))
+
+
+def flattened(
+    layers: NDArray[Any], segments: Sequence[Segment], path: str | Path
+) -> NDArray[np.integer[Any]]:
+    """The labels of layers (L, X, Y, Z); MaskError if segments overlap."""
+    if not segments:
+        problem = f"has {len(layers)} layers without named segments"
+        raise MaskError(path, f"{problem}; save each layer as a separate file")
+    values = [value for _, value in numbered(segments)]
+    labels = np.zeros(layers.shape[1:], np.min_scalar_type(max(values)), order="F")
+    for (name, value, layer), label in zip(segments, values, strict=True):
+        inside = layers[layer] == value
+        if overlap := int((inside & (labels > 0)).sum()):
+            other = segments[values.index(int(labels[inside & (labels > 0)][0]))].name
+            problem = f"has {overlap} voxels in several segments, such as {other} and {name}"
+            fix = "export each segment as a separate file and pass --class-files"
+            raise MaskError(path, f"{problem}; {fix}")
+        labels[inside] = label
+    if lost := int(((layers > 0).any(0) & (labels == 0)).sum()):
+        problem = f"has {lost} voxels with values that are not those of its segments"
+        raise MaskError(path, f"{problem}; export the file again")
+    return labels
+
+
+def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> Volume:
+    """The volume with the wanted values for its named segments, so that files match by name."""
+    new = {name: wanted.get(name, value) for name, value in volume.segments}
+    if all(new[name] == value for name, value in volume.segments):
+        return volume
+    old, values = [value for _, value in volume.segments], [*new.values()]
+    if len({*old}) < len(old) or len({*values}) < len(old):
+        problem = (
+            f"has segments {dict(volume.segments)}, whose values cannot all be those of their "
+            f"names ({new}); declare every segment as a class (--labels)"
+        )
+        raise MaskError(path, problem)
+    others = set(np.unique(volume.values).tolist()) - {*old}
+    if clash := others & {*values}:
+        problem = (
+            f"contains the value {min(clash)} outside its segments, but a segment gets it by name"
+        )
+        raise MaskError(path, f"{problem}; export the file again")
+    labels = volume.values.astype(
+        np.promote_types(volume.values.dtype, np.min_scalar_type(max(values)))
+    )
+    for before, after in zip(old, values, strict=True):
+        labels[volume.values == before] = after
+    return replace(volume, values=labels, segments=tuple(new.items()))
+
+
+def values_of(labels: LabelSet | None) -> dict[str, int]:
+    """The value that a segment with the name of a class gets."""
+    classes = () if labels is None else labels.classes
+    return {one.name: one.values[0] for one in classes if one.values}
+
+
+def with_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> RawMask:
+    """The mask with the wanted values for its named segments, if it has any."""
+    if raw.volume is None or not raw.volume.segments:
+        return raw
+    volume = renumbered(raw.volume, wanted, path)
+    return raw._replace(values=volume.values, volume=volume)
+
+
+def joined(several: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
+    """One value per name: that of the first file with it, unless another name has the value."""
+    wanted: dict[str, int] = {}
+    for name, value in (one for segments in several for one in segments):
+        if name not in wanted:
+            taken = {*wanted.values()}
+            wanted[name] = next(v for v in (value, *range(1, len(taken) + 2)) if v not in taken)
+    return wanted

@@ -1,0 +1,60 @@
+"""The classes that the segments of 3D Slicer's files name, for scoring without a label set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from segiou.labels.class_options import Labels
+from segiou.masks.formats.itk_headers import nrrd_parts
+from segiou.masks.formats.slicer import joined, numbered
+from segiou.masks.raw_mask import MaskError
+from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.opening import open_source
+
+
+def classes_of_segments(places: Iterable[Any]) -> dict[Any, str] | None:
+    """Class names by value of the first place with segments, and the background; None if none."""
+    segments = next(filter(None, map(segments_in, places)), None)
+    return None if segments is None else classes_by_value(segments)
+
+
+def classes_by_value(segments: Mapping[str, int]) -> dict[Any, str]:
+    """The names of segments by value, and the background."""
+    names = {value: name for name, value in segments.items()}
+    if "background" not in segments:
+        names[next(value for value in count() if value not in names)] = "background"
+    return dict(sorted(names.items()))
+
+
+def labels_of(labels: Labels | None, places: Iterable[Any]) -> Labels:
+    """The labels, or without any the classes that segments name; TypeError if there are none."""
+    found = classes_of_segments(places) if labels is None else labels
+    if found is None:
+        msg = "labels is required, except for segmentations of 3D Slicer, which name their classes"
+        raise TypeError(msg)
+    return found
+
+
+def segments_in(place: Any) -> dict[str, int]:
+    """Names and values of the segments in the files of a place; unreadable files have none."""
+    if not isinstance(place, (str, Path)):
+        return {}
+    try:
+        source = open_source(place)
+        single = isinstance(source, LocalFolder) and Path(source.root).is_file()
+        paths = [source.root] if single else [*source.find().values()]
+    except (ValueError, OSError):  # which scoring reports
+        return {}
+    named = (path for path in paths if path.lower().endswith((".nrrd", ".nhdr")))
+    return joined(_segments_of(source, path) for path in named)
+
+
+def _segments_of(source: Source, path: str) -> tuple[tuple[str, int], ...]:
+    try:
+        data, _ = source.read(path)
+        return numbered(nrrd_parts(data, path).segments) if isinstance(data, bytes) else ()
+    except (MaskError, OSError):  # which scoring reports
+        return ()
