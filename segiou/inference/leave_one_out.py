@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -385,24 +385,8 @@ class Side:
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
 
-class Moved(Protocol):
-    """A value over units."""
-
-    @property
-    def moves(self) -> Floats:
-        """What each unit adds to the value; the squares sum to the variance."""
-
-
-def correlation(a: Moved, b: Moved, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
-    """Correlation of two values, whose units overlap.
-
-    Parameters
-    ----------
-    a, b : Side or Change
-    mine, theirs : ndarray of int
-        Places of the shared units in each.
-    """
-    first, second = a.moves, b.moves
+def correlation(first: Floats, second: Floats, mine: NDArray[Any], theirs: NDArray[Any]) -> float:
+    """Correlation of two values by their moves, whose units overlap at these places in each."""
     scale = math.sqrt(float(np.einsum("i,i", first, first) * np.einsum("i,i", second, second)))
     return float(first[mine] @ second[theirs]) / scale if scale > 0 else 0.0
 

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,18 +173,13 @@ def _swaps(units: int, permutations: int, seed: int, width: int) -> Iterator[NDA
         yield rng.integers(0, 2, (size, units))
 
 
-def is_significant(p: float, level: float) -> bool:
-    """Whether a p-value is below 1 − level, except for rounding; an undefined one is not."""
+def is_significant(p: Any, level: float) -> Any:
+    """Whether p-values are below 1 − level, except for rounding; undefined ones are not."""
     return p < 1 - level - ROUNDING
 
 
-def least_p(units: int) -> float:
-    """Smallest p of a two-sided permutation test over units."""
-    return 2.0 ** (1 - units)
-
-
-def least_p_of(permutations: int, exact: bool) -> float:
-    """Smallest p of a number of permutations, all of them or random ones."""
+def least_p(permutations: int, *, exact: bool = True) -> float:
+    """Smallest p of a number of permutations, all of them (2 to the power of units) or random."""
     # Of all, the one that exchanges the models on the other units is as far from 0.
     return 2 / max(permutations, 2) if exact else 1 / (permutations + 1)
 

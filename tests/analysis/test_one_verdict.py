@@ -1,5 +1,6 @@
-"""Compare, rank, gates, slices, page and JSON have one verdict on every data set."""
+"""Compare, rank, gates, slices and every output have one verdict on every data set."""
 
+import csv
 import html
 import math
 import re
@@ -48,6 +49,18 @@ def runs_of(seed):
     ]  # fmt: skip
 
 
+#: Every verdict of a comparison, without its scores.
+VERDICTS = re.compile(
+    r"(?:first|second) scores higher than (?:first|second)|No significant difference between|"
+    r"Not enough \w+ to compare|(?:first|second) and (?:first|second) (?:have the|are identical)"
+)
+
+
+def plain(markup):
+    """The text of HTML."""
+    return html.unescape(re.sub("<[^>]*>", " ", markup))
+
+
 def check(seed):
     a, b = runs_of(seed)
     found = compare(a, b, groups="none")
@@ -87,13 +100,31 @@ def check(seed):
     data = found.to_dict()["pairs"][0]
     assert data["overall"]["p"] == p
     assert data["overall"]["low"] == (overall.low if has_interval else None)
-    verdict = found.pair_sentences(pair)[0]
-    assert verdict in found.to_dict()["sentences"]
-    assert " ".join(verdict.split()) in " ".join(found.to_text().split())
-    page = re.sub("<[^>]*>", "", render_comparison(found, a, b, examples=0))
-    assert " ".join(verdict.split()) in " ".join(html.unescape(page).split())
+    verdict, *more = found.pair_sentences(pair)
+    assert {verdict, *more} <= {*found.to_dict()["sentences"]}
+    documents = {
+        "text": found.to_text(),
+        "Markdown": found.to_markdown(),
+        "LaTeX": re.sub("^% ", "", found.to_latex(), flags=re.MULTILINE),
+        "notebook": plain(found._repr_html_()),
+        "page": plain(render_comparison(found, a, b, examples=0)),
+    }
+    for kind, document in documents.items():
+        shown = " ".join(document.split())
+        assert " ".join(verdict.split()) in shown, kind
+        # The page has the evidence in a row of its own.
+        assert kind == "page" or all(" ".join(line.split()) in shown for line in more), kind
+        verdicts = [" ".join(each.split()) for each in VERDICTS.findall(shown)]
+        assert {*verdicts} == {*VERDICTS.findall(" ".join(verdict.split()))}, kind
+    (row, *_) = csv.DictReader(found.to_csv().splitlines())
+    assert float(row["p"]) == p and (row["low"] == "") == (not has_interval)
+    shown = plain(ranked._repr_html_())
+    assert all(sentence in shown for sentence in ranked.sentences())
 
-    for part in slices(a, b, by=r"^(?P<part>[xy])", groups="none"):
+    sliced = slices(a, b, by=r"^(?P<part>[xy])", groups="none")
+    first_line = sliced.to_text(1000).partition("\n")[0]
+    assert first_line in plain(sliced._repr_html_())
+    for part in sliced:
         ids = [id for id in a.ids if id.startswith(part.value)]
         if part.units < 3 or math.isnan(part.score):
             continue

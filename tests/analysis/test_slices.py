@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from scipy.special import expit
 from scipy.stats import t as student_t
 
 import segiou
+from segiou.analysis.slices.result import Gap, Slice
 from segiou.analysis.slices.search import slices
 from segiou.cli.main import main
 from segiou.counting.counts import Counts
@@ -386,3 +387,11 @@ def test_slices_whose_edges_differ_late_are_tested_alone():
     (worst,) = dates.worst()[:1]
     assert (worst.name, dates.mixes[0].score) == ("date=20240521 to 20240531", worst.score)
     assert dates.images_in(worst.name) == tuple(id for k, id in enumerate(truth) if k % 4 == 2)
+
+
+def test_p_at_the_level_differs_no_more_than_in_comparisons():
+    # 1 − 0.95 is 0.050000000000000044.
+    gap = Gap(0.1, -0.0, 0.2, 0.05, 0.05, 3, 0)
+    one = Slice("time", "day", 9, 9, 0.5, 0.4, 0.6, (0.5,), 3, gap)
+    assert not one.differs(0.95)
+    assert replace(one, gap=replace(gap, p_holm=0.0499)).differs(0.95)

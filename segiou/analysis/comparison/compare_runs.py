@@ -42,7 +42,7 @@ from segiou.inference.paired_runs import Common, SameImages, check_runs, names_o
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.significance import holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
-from segiou.inference.units import ROUNDING, Groups, HasRunCounts, Metric, Units, difference
+from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -298,7 +298,7 @@ class _Tested(NamedTuple):
     @property
     def duel(self) -> Duel:
         """The difference of the score."""
-        delta = float(np.where(abs(self.limits.values[0]) < ROUNDING, 0, self.limits.values[0]))
+        delta = float(difference(0.0, self.limits.values[0]))
         return Duel(delta, float(self.p[0]), *self.spread(self.units))
 
 

@@ -18,9 +18,8 @@ from segiou.document.findings import Shown
 from segiou.document.parts import Part
 from segiou.inference.intervals import OverUnits
 from segiou.inference.limits import Limits
-from segiou.inference.significance import holm_adjust, least_p
+from segiou.inference.significance import holm_adjust, is_significant, least_p
 from segiou.inference.statistics import Statistic
-from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats, ratio
 
 #: Why rankings by medians are not resampled.
@@ -147,7 +146,7 @@ class Ranking(OverUnits, Shown, Drawable):
     @property
     def is_resampled(self) -> bool:
         """Whether the units are enough for P(best): resamples of fewer repeat each other."""
-        return least_p(self.units) < 1 - self.level
+        return is_significant(least_p(2**self.units), self.level)
 
     @property
     def sets_name(self) -> str:
@@ -409,7 +408,7 @@ def _rank_sets(
     off = ~np.eye(number, dtype=bool)
     if np.isnan(adjusted[off]).any():
         return [None] * number, [None] * number
-    beats = (adjusted < 1 - level - ROUNDING) & (p < p.T)
+    beats = is_significant(adjusted, level) & (p < p.T)
     return (1 + beats.sum(0)).tolist(), (number - beats.sum(1)).tolist()
 
 

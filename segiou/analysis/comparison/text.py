@@ -13,7 +13,7 @@ from segiou._support import text
 from segiou._support.text import shown, shown_change, with_unit
 from segiou.inference.dependence import DECLARED, Caution
 from segiou.inference.paired import FEWEST_PERMUTED
-from segiou.inference.significance import least_p, least_p_of
+from segiou.inference.significance import is_significant, least_p
 from segiou.inference.units import FEWEST_COMPARED, plural_of
 
 if TYPE_CHECKING:
@@ -264,11 +264,10 @@ def _untestable(comparison: Comparison, pair: PairComparison, family: int) -> st
     """Why no p can be significant among a number of tests; empty if one can."""
     if comparison.run_scores or not pair.permutations or _is_students(comparison, pair):
         return ""
-    largest, exact = 1 - comparison.level, pair.exact
-    least = family * least_p_of(pair.permutations, exact)
-    if least < largest:
+    level, least = comparison.level, family * least_p(pair.permutations, exact=pair.exact)
+    if is_significant(least, level):
         return ""
-    needed = next(n for n in count(2) if family * least_p(n) < largest)
+    needed = next(n for n in count(2) if is_significant(family * least_p(2**n), level))
     limit = f"fewer than {needed} {comparison._kind}"
     if needed <= comparison.units:  # enough units, but few permutations with a difference
         limit = text.plural(pair.permutations, "permutation")

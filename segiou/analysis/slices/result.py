@@ -16,6 +16,7 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.document.findings import Tabular
 from segiou.document.parts import Part
+from segiou.inference.significance import is_significant
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Slice:
         level : float
             Confidence level.
         """
-        return self.gap.p_holm < 1 - level
+        return is_significant(self.gap.p_holm, level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -441,7 +441,7 @@ class _Scored:
         shared, mine, theirs = np.intersect1d(part.units, rest.units, return_indices=True)
         if not len(shared) or isinstance(a, _Median | None) or isinstance(b, _Median | None):
             return len(shared), 0.0
-        return len(shared), correlation(a, b, mine, theirs)
+        return len(shared), correlation(a.moves, b.moves, mine, theirs)
 
     def trend(self, column: MetadataColumn) -> Iterator[Trend]:
         """Slope of the units' influence on the score, with errors for unequal variances (HC3)."""
