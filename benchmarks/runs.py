@@ -21,7 +21,8 @@ import segiou
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageFiles, Stamp
-from segiou.runs.run_writing import RunWriter, merge_files
+from segiou.runs.run import merge_files
+from segiou.runs.run_writing import RunWriter
 
 CLASSES = 19
 BLOCK = 4096

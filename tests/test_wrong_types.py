@@ -18,7 +18,7 @@ from segiou.labels import LabelClass
 from segiou.masks.read import read_mask
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.regions.tolerance import Tolerance
-from segiou.runs.image_counts import run_from_counts
+from segiou.runs.run import run_from_counts
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()

@@ -303,7 +303,7 @@ def merge(parsed: argparse.Namespace) -> int:
     """Merge run files into one."""
     from segiou._support.text import nouns, plural
     from segiou.inference.scored_runs import unit_of_pixels
-    from segiou.runs.run_writing import merge_files
+    from segiou.runs.run import merge_files
 
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
     if empty := [path for path in parsed.run_file if not len(Run.open(path))]:

@@ -24,7 +24,8 @@ from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusi
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
-from segiou.measures.score_names import is_whole, plain_name, read_name, row_of
+from segiou.measures.score_names import read_name, row_of
+from segiou.measures.spellings import is_whole, plain_name
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import score_keys

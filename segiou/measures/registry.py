@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from re import findall
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.optional import PluginTypeError, find_plugin, plugin_names, plugin_package
 from segiou._support.text import did_you_mean
-from segiou.measures.clashes import RESERVED, check_key, check_scores, is_taken
-from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.measures.guard import is_own, package_of
+from segiou.measures.spellings import ALIASES, is_whole, spellings
+from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions
@@ -21,6 +23,34 @@ if TYPE_CHECKING:
 
 #: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0
+#: Options of the command line and keys of the JSON report; no measure may have such a key.
+RESERVED = frozenset(
+    findall(
+        r"\w+",
+        """
+        allow_lossy backend baseline blocks boundary_options boundary_tolerance classes cohen_kappa
+        common compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
+        fine_grained format format_version frequency_weighted_iou gap geometry group_by groups help
+        help_all html ids ignore ignored images intervals junit key labels left_out level majority
+        matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size
+        missing name names never_predicted next_steps no_open num_classes on_error output pairs
+        per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
+        protocol provenance quiet resamples resize_pred reverse rule run seed segiou_version shard
+        skipped sort spacing surface surface_cases surface_plan things thresholds title truth
+        truth_suffix unassigned version workers worst worst_by worst_images
+        """,
+    )
+)
+#: Columns of tables of classes and images.
+_COLUMNS = frozenset(
+    findall(
+        r"\w+",
+        """
+        aacc acc_gap class class_name false_positive_classes fn fp gap group id influence low high
+        mean objects_missed objects_false_positive row share structure tn tp value weight
+        """,
+    )
+)
 
 
 def measure_keys() -> tuple[str, ...]:
@@ -230,3 +260,49 @@ def _check_names(measure: type[Measure]) -> None:
     """Raise ValueError if a known name of a measure is taken."""
     if (plan := _usual_plan(measure)) is not None:
         check_scores([plan])
+
+
+def check_key(kind: type[Measure]) -> None:
+    """Raise ValueError if a measure of another package has a key that is taken."""
+    if is_own(kind):
+        return
+    key = getattr(kind, "key", None)
+    if not isinstance(key, str) or not key.isidentifier():
+        msg = f"{kind.__module__}.{kind.__qualname__}: key must be a Python name, got {key!r}"
+        raise ValueError(msg)
+    package = package_of(kind)
+    if key in own_keys() and not issubclass(kind, measure_of(key)):
+        msg = f"the measure {key!r} is defined by segiou and {package}; rename it in {package}"
+        raise ValueError(msg)
+    if key not in own_keys() and (key in RESERVED or is_taken(key)):
+        msg = f"the key {key!r} of a measure of {package} is a name of segiou; rename it there"
+        raise ValueError(msg)
+
+
+def is_taken(score: str) -> bool:
+    """Whether segiou has a score, column or option of this name."""
+    from segiou.metrics import overall
+
+    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
+    several = set(spellings(score))
+    return bool(several & taken or several & RESERVED or several & overall.__dict__.keys())
+
+
+def check_scores(plans: Iterable[Plan]) -> None:
+    """Raise ValueError for a score whose name is taken, or reads as that of a mean only."""
+    owners: dict[str, str] = {}
+    for plan in plans:
+        kind = type(plan.measure)
+        package = package_of(kind)
+        for name in () if is_own(kind) else plan.scores:
+            other = owners.setdefault(name, package)
+            other = "segiou" if is_taken(name) else other
+            if other != package:
+                msg = f"score {name!r} is defined by {other} and {package}; rename it in {package}"
+                raise ValueError(msg)
+            if is_whole(name):
+                msg = (
+                    f"score {name!r} of {package} has the name of a mean, so its classes cannot be "
+                    "read; remove 'mean' from the name there"
+                )
+                raise ValueError(msg)

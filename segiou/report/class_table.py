@@ -11,8 +11,9 @@ from segiou._support.arguments import check_kind, read_several
 from segiou._support.text import Json, did_you_mean, with_unit
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
-from segiou.measures.score_names import ALIASES, ScoreName, not_measured, read_name
+from segiou.measures.score_names import ScoreName, not_measured, read_name
 from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.spellings import ALIASES
 from segiou.metrics.pixel_scores import CASE_SCORES, OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.ratio import ratio
 

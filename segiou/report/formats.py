@@ -17,7 +17,8 @@ from segiou import metrics
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import csv_of, plain
 from segiou.document.renderers import RENDERERS, rendered
-from segiou.measures.score_names import ScoreName, is_whole, read_name
+from segiou.measures.score_names import ScoreName, read_name
+from segiou.measures.spellings import is_whole
 from segiou.metrics.pixel_scores import OF_CLASSES
 from segiou.report.measured import cells_by_row
 

@@ -25,12 +25,12 @@ from segiou.analysis.comparison.compare_runs import compare
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.georeference import Raster
-from segiou.measures.clashes import check_key, check_scores
 from segiou.measures.guard import MeasureError, is_own
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure
 from segiou.measures.parts import Parts
 from segiou.measures.plan import Plan
+from segiou.measures.registry import check_key, check_scores
 from segiou.measures.score import Score
 from segiou.runs.run import Run
 from segiou.scoring.score_arrays import score as score_arrays

@@ -4,11 +4,10 @@ from segiou.runs.image_counts import (
     Columns as Columns,
     ImageCount as ImageCount,
     ImageFiles as ImageFiles,
+)
+from segiou.runs.run import (
+    Run as Run,
+    merge_files as merge_files,
     run_from_counts as run_from_counts,
 )
-from segiou.runs.run import Run as Run
-from segiou.runs.run_writing import (
-    RunWriter as RunWriter,
-    merge_files as merge_files,
-    write_run as write_run,
-)
+from segiou.runs.run_writing import RunWriter as RunWriter, write_run as write_run

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_kind, read_several
-from segiou._support.files import Problem, Stamp
+from segiou._support.arguments import check_integer
+from segiou._support.files import Stamp
 from segiou._support.text import Json, listed
 from segiou.counting.counts import (
     Cells,
@@ -22,15 +22,10 @@ from segiou.counting.counts import (
 )
 from segiou.counting.id_pairs import sums
 from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
-from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, rows_of
-from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from segiou.measures.measure import Measure
-    from segiou.measures.plan import Plan
     from segiou.runs.header import Header
-    from segiou.runs.run import Run
 
 Ints = NDArray[np.int64]
 
@@ -419,71 +414,6 @@ def _joined(parts: Sequence[Any]) -> Any:
     """Concatenate several arrays or several tuples."""
     is_array = isinstance(parts[0], np.ndarray)
     return np.concatenate(parts) if is_array else tuple(chain.from_iterable(parts))
-
-
-def run_from_counts(
-    options: ClassOptions,
-    images: Iterable[ImageCount] = (),
-    *,
-    skipped: Iterable[Problem] = (),
-    name: str = "",
-    protocol: Protocol | str = "segiou",
-    provenance: Mapping[str, Any] | None = None,
-    measures: Iterable[Measure | str] = (),
-    plans: Iterable[Plan] = (),
-) -> Run:
-    """Create a run from images that were counted separately.
-
-    Parameters
-    ----------
-    options : ClassOptions
-        The classes and counting options, such as ``ConfusionMatrix.options``.
-    images : iterable of ImageCount
-        Counts of each image; the run sorts them by id.
-    skipped : iterable of Problem
-        Skipped pairs.
-    name : str
-        Name of the run.
-    protocol : Protocol or str
-        The default protocol of the run's reports.
-    provenance : mapping, optional
-        Information about the origin of the run.
-    measures : iterable of Measure or str
-        Measures counted in all images, or their keys.
-    plans : iterable of Plan
-        Plans of such measures for these classes.
-
-    Raises
-    ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If ids are not unique, or an image lacks the counts of a measure.
-    """
-    from segiou.measures.mask_pair import Masks
-    from segiou.measures.registry import read_measures
-    from segiou.runs.header import Header
-    from segiou.runs.run import Run
-
-    check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
-    check_kind("name", name, str, "text")
-    check_kind("provenance", provenance or {}, Mapping, "a mapping")
-    left_out = read_several("skipped", skipped, "an iterable of Problem")
-    for problem in left_out:
-        check_kind("each of skipped", problem, Problem, "a Problem")
-    several = read_several("images", images, "an iterable of ImageCount, such as run.images")
-    for image in several:
-        check_kind("each of images", image, ImageCount, "an ImageCount")
-    columns = Columns.of(several).by_id()
-    header = Header(
-        options,
-        load_protocol(protocol),
-        name,
-        provenance=dict(provenance or {}),
-        plans=(*(measure.plan(options, Masks()) for measure in read_measures(measures)), *plans),
-    )
-    check_measured(columns, header)
-    return Run(header, columns, left_out)
 
 
 def pack_measured(header: Header, counted: Mapping[str, Parts]) -> list[bytes]:

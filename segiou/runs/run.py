@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,14 @@ from segiou._support.arguments import (
     read_several,
     refuse_kind,
 )
+from segiou._support.files import Problem
 from segiou._support.text import listed, nouns, plural
 from segiou.inference.scored_runs import unit_of_pixels
-from segiou.labels.class_options import class_indices
+from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.runs.image_counts import Columns
+from segiou.runs.header import Header
+from segiou.runs.image_counts import Columns, ImageCount, check_measured
 from segiou.runs.run_counts import RunCounts
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from segiou.inference.planning import SampleSizes
     from segiou.inference.units import Groups, Metric
     from segiou.measures.measure import Measure
+    from segiou.measures.plan import Plan
     from segiou.report.report import Report
     from segiou.runs.tables import RunTable
 
@@ -436,3 +439,94 @@ class Run(RunCounts):
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
+
+
+def run_from_counts(
+    options: ClassOptions,
+    images: Iterable[ImageCount] = (),
+    *,
+    skipped: Iterable[Problem] = (),
+    name: str = "",
+    protocol: Protocol | str = "segiou",
+    provenance: Mapping[str, Any] | None = None,
+    measures: Iterable[Measure | str] = (),
+    plans: Iterable[Plan] = (),
+) -> Run:
+    """Create a run from images that were counted separately.
+
+    Parameters
+    ----------
+    options : ClassOptions
+        The classes and counting options, such as ``ConfusionMatrix.options``.
+    images : iterable of ImageCount
+        Counts of each image; the run sorts them by id.
+    skipped : iterable of Problem
+        Skipped pairs.
+    name : str
+        Name of the run.
+    protocol : Protocol or str
+        The default protocol of the run's reports.
+    provenance : mapping, optional
+        Information about the origin of the run.
+    measures : iterable of Measure or str
+        Measures counted in all images, or their keys.
+    plans : iterable of Plan
+        Plans of such measures for these classes.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If ids are not unique, or an image lacks the counts of a measure.
+    """
+    from segiou.measures.mask_pair import Masks
+
+    check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
+    check_kind("name", name, str, "text")
+    check_kind("provenance", provenance or {}, Mapping, "a mapping")
+    left_out = read_several("skipped", skipped, "an iterable of Problem")
+    for problem in left_out:
+        check_kind("each of skipped", problem, Problem, "a Problem")
+    several = read_several("images", images, "an iterable of ImageCount, such as run.images")
+    for image in several:
+        check_kind("each of images", image, ImageCount, "an ImageCount")
+    columns = Columns.of(several).by_id()
+    header = Header(
+        options,
+        load_protocol(protocol),
+        name,
+        provenance=dict(provenance or {}),
+        plans=(*(measure.plan(options, Masks()) for measure in read_measures(measures)), *plans),
+    )
+    check_measured(columns, header)
+    return Run(header, columns, left_out)
+
+
+def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: bool = False) -> Path:
+    """Merge run files into a new one, with constant memory.
+
+    An image that is in several files with equal counts is counted once.
+
+    Parameters
+    ----------
+    paths : sequence of str or path
+        Run files with equal classes and options.
+    output : str or path
+        The new file; it must not exist.
+    partial : bool
+        Whether parts (``shard``) of the data set may be missing; reports then
+        list them.
+
+    Raises
+    ------
+    RunFileError
+        If a file cannot be used.
+    ValueError
+        If classes or options differ, a duplicate image has different counts, or
+        a part is missing.
+    """
+    from segiou.runs.run_writing import merged, write_run
+
+    runs = [Run.open(path) for path in paths]
+    return write_run(output, *merged(runs, [str(run.path) for run in runs], partial=partial))

@@ -47,7 +47,7 @@ from segiou.runs.image_counts import (
 )
 
 if TYPE_CHECKING:
-    from segiou.runs.run import Run
+    from segiou.runs.run_counts import RunCounts
 
 #: A batch is committed after this many seconds or images.
 _SECONDS = 0.25
@@ -402,37 +402,8 @@ def write_run(
     return path
 
 
-def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: bool = False) -> Path:
-    """Merge run files into a new one, with constant memory.
-
-    An image that is in several files with equal counts is counted once.
-
-    Parameters
-    ----------
-    paths : sequence of str or path
-        Run files with equal classes and options.
-    output : str or path
-        The new file; it must not exist.
-    partial : bool
-        Whether parts (``shard``) of the data set may be missing; reports then
-        list them.
-
-    Raises
-    ------
-    RunFileError
-        If a file cannot be used.
-    ValueError
-        If classes or options differ, a duplicate image has different counts, or
-        a part is missing.
-    """
-    from segiou.runs.run import Run
-
-    runs = [Run.open(path) for path in paths]
-    return write_run(output, *merged(runs, [str(run.path) for run in runs], partial=partial))
-
-
 def merged(
-    runs: Sequence[Run], names: Sequence[str], *, partial: bool
+    runs: Sequence[RunCounts], names: Sequence[str], *, partial: bool
 ) -> tuple[Header, Iterator[Columns], tuple[Problem, ...]]:
     """Merged header, images and skipped pairs of several runs; raises like merge_files."""
     header = _merged_header([run._header for run in runs], names, partial=partial)
@@ -478,14 +449,14 @@ def _joined_header(headers: Sequence[Header], names: Sequence[str]) -> Header:
     )
 
 
-def _without_duplicates(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Columns]:
+def _without_duplicates(runs: Sequence[RunCounts], names: Sequence[str]) -> Iterator[Columns]:
     """Images of several runs sorted by id; ValueError if duplicates differ."""
     images = _each_image(runs, names)
     while block := list(islice(images, _MERGED)):
         yield Columns.of(block)
 
 
-def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCount]:
+def _each_image(runs: Sequence[RunCounts], names: Sequence[str]) -> Iterator[ImageCount]:
     last: ImageCount | None = None
     origin = ""
     named = (

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from segiou._support.arguments import check_flag, check_integer, check_kind
 from segiou._support.optional import PluginTypeError
 from segiou._support.text import Json, listed, plain
-from segiou.measures.clashes import check_scores
 from segiou.measures.guard import is_own, package_of
 from segiou.measures.parts import Field, Layout, check_layout
-from segiou.measures.registry import measure_keys, measure_of, own_keys
+from segiou.measures.registry import check_scores, measure_keys, measure_of, own_keys
 
 if TYPE_CHECKING:
     from segiou.labels.class_options import ClassOptions

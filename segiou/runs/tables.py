@@ -41,7 +41,7 @@ from segiou.runs.image_counts import Columns, unpack_parts
 if TYPE_CHECKING:
     import pandas
 
-    from segiou.runs.run import Run
+    from segiou.runs.run_counts import RunCounts
 
 #: Images whose rows are created at a time.
 _BLOCK = 1 << 13
@@ -89,7 +89,7 @@ def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats
     return worst
 
 
-def background_of(run: Run) -> NDArray[np.bool_]:
+def background_of(run: RunCounts) -> NDArray[np.bool_]:
     """The class that is named background, or else the class of value 0 in volumes."""
     named = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
     volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
@@ -116,7 +116,7 @@ def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
 class RunTable:
     """A run as a table with one row per image, under a protocol."""
 
-    run: Run
+    run: RunCounts
     protocol: Protocol
 
     @property

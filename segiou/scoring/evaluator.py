@@ -16,8 +16,8 @@ from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.measures.registry import fitted, measure_of, read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, check_packed, in_order_of, run_from_counts
-from segiou.runs.run import Run
+from segiou.runs.image_counts import ImageCount, check_packed, in_order_of
+from segiou.runs.run import Run, run_from_counts
 from segiou.scoring.score_arrays import ArrayScorer, each_image, is_one_image
 
 if TYPE_CHECKING:

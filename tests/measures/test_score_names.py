@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures.score_names import ALIASES, read_name
+from segiou.measures.score_names import read_name
+from segiou.measures.spellings import ALIASES
 
 TRUTH = np.array([[[0, 0, 1, 1]], [[0, 1, 1, 1]], [[0, 0, 0, 1]], [[0, 1, 0, 1]]])
 PRED = np.array([[[0, 0, 0, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]], [[1, 1, 0, 1]]])

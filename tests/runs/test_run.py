@@ -14,8 +14,9 @@ from segiou._support.files import Problem
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.database import RunFileError
 from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp, run_from_counts
-from segiou.runs.run_writing import merge_files, write_run
+from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
+from segiou.runs.run import merge_files, run_from_counts
+from segiou.runs.run_writing import write_run
 
 
 def required(name: str):

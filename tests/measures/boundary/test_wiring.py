@@ -15,7 +15,7 @@ from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import boundary_iou
 from segiou.measures.registry import measure_of
 from segiou.runs.database import RunFileError
-from segiou.runs.image_counts import run_from_counts
+from segiou.runs.run import run_from_counts
 from segiou.scoring import Evaluator
 
 LABELS = ["sky", "road", "car"]
