@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypedDict
@@ -21,14 +21,15 @@ from segiou.counting.encoding import BACKEND
 from segiou.inference.intervals import Intervals, confidence_intervals
 from segiou.inference.order_statistics import worst_mean_limits
 from segiou.inference.scored_runs import unit_of_pixels
+from segiou.inference.statistics import class_score
 from segiou.measures.score_names import not_measured, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
-from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report.image_cautions import ImageCaution
-from segiou.report.score_values import ScoreValues, of_pixels
+from segiou.report.score_values import ScoreValues
 
 if TYPE_CHECKING:
     from segiou.analysis.gap.imbalance import Imbalance
@@ -242,7 +243,7 @@ class ReportNumbers(Drawable):
     @cached_property
     def scores_by_name(self) -> Mapping[str, ScoreValues]:
         """Every score with its classes, groups or structures."""
-        scores = {one.name: one for one in (*of_pixels(self), *self.measured_scores)}
+        scores = {one.name: one for one in (*_of_pixels(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
             for c in (c for c in table.columns if c.title and ":" not in c.name):
                 rows = dict(zip(table.rows, map(float, c.values), strict=True))
@@ -407,3 +408,25 @@ class ReportNumbers(Drawable):
         return self.protocol.mean(
             metric, self.counts, include=self.include, per_image=self.per_image
         )
+
+
+def _of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
+    """The scores of pixels; groups are scored as classes, and the mean does not cover them."""
+    groups = report.group_counts
+    for name, one in PIXEL_SCORES.items():
+        with np.errstate(all="ignore"):
+            values = one.function(report.counts) if report.has_matrix or one.per_class else np.nan
+            rows: dict[str, float] = {}
+            if one.per_class:
+                if groups is not None:
+                    names = [name for name, _ in report.groups]
+                    rows |= zip(names, one.function(groups).tolist(), strict=True)
+                if report.protocol.needs_images and report.per_image is not None:
+                    rule: Any = report.class_names, report.include, report.protocol
+                    score = class_score(name, one.function, *rule)
+                    values = score.values(report.per_image)[1:]
+                rows |= zip(report.class_names, np.asarray(values).tolist(), strict=True)
+                mean = report._mean(one.function)
+        title = metric_label(name, report.unit)
+        value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)
+        yield ScoreValues(name, title, "", "higher", value, rows, classes=classes)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from segiou._support.text import Json
-from segiou.inference.statistics import class_score
 from segiou.measures.score import Score
 from segiou.measures.score_table import Kind
-from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
 from segiou.metrics.ratio import Floats
-
-if TYPE_CHECKING:
-    from segiou.report.report_numbers import ReportNumbers
 
 
 class ScoreValues(NamedTuple):
@@ -80,25 +74,3 @@ def _covered(score: Score, total: Any, values: Floats) -> int | None:
         counts_all = score.weights(sums.sum(0)).sum() < 1 - 1e-9
         return int(score.include.sum() if counts_all else known.sum())
     return int(known.sum())
-
-
-def of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
-    """The scores of pixels; groups are scored as classes, and the mean does not cover them."""
-    groups = report.group_counts
-    for name, one in PIXEL_SCORES.items():
-        with np.errstate(all="ignore"):
-            values = one.function(report.counts) if report.has_matrix or one.per_class else np.nan
-            rows: dict[str, float] = {}
-            if one.per_class:
-                if groups is not None:
-                    names = [name for name, _ in report.groups]
-                    rows |= zip(names, one.function(groups).tolist(), strict=True)
-                if report.protocol.needs_images and report.per_image is not None:
-                    rule: Any = report.class_names, report.include, report.protocol
-                    score = class_score(name, one.function, *rule)
-                    values = score.values(report.per_image)[1:]
-                rows |= zip(report.class_names, np.asarray(values).tolist(), strict=True)
-                mean = report._mean(one.function)
-        title = metric_label(name, report.unit)
-        value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)
-        yield ScoreValues(name, title, "", "higher", value, rows, classes=classes)

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from segiou._support.text import (
-    cell,
-    p_text,
-    plural,
-    see,
-    shown,
-    shown_change,
-    shown_range,
-    unit_text,
-)
+from segiou._support.text import p_text, plural, see, shown, shown_change, unit_text
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.text import (
     difference_cells,
@@ -22,19 +13,9 @@ from segiou.analysis.comparison.text import (
     influences,
     significant_text,
 )
-from segiou.document.parts import (
-    GAP,
-    TIE,
-    Cell,
-    Column,
-    Line,
-    Part,
-    Section,
-    Table,
-)
+from segiou.document.parts import GAP, TIE, Cell, Column, Line, Part, Section, Table
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison.ranking import Ranking
     from segiou.analysis.comparison.result import Comparison, Difference, PairComparison
 
 #: Most classes of a change against a baseline.
@@ -44,7 +25,7 @@ _CHANGES = 10
 def comparison_parts(comparison: Comparison) -> Iterator[Part]:
     """Verdicts, evidence, classes, images (of volumes, cases) and the method of a comparison."""
     if comparison.stability is not None:
-        yield from ranking_parts(comparison.stability)
+        yield from comparison.stability._parts()
     method: dict[str, None] = {}
     for pair in comparison.ordered_pairs:
         yield from pair_parts(comparison, pair)
@@ -167,17 +148,3 @@ def change_table(change: Comparison) -> Iterator[Part]:
     if more := len(pair.classes) - len(rows) + 1:
         note += f"; {plural(more, 'class', 'classes')} with smaller or no change not shown"
     yield from (GAP, Table([*_differences(change, pair, rows, "")][:5], [note], first=1))
-
-
-def ranking_parts(ranking: Ranking) -> Iterator[Part]:
-    """A ranking and its stability."""
-    rows, unit = ranking.models, ranking.score_unit
-    columns = (
-        Column("rank", [f"{row.rank:g}" for row in rows], 7),
-        Column("model", [row.name for row in rows], 9, is_text=True),
-        Column(ranking.value_name, [_best(shown(r.value, unit), r.rank == 1) for r in rows], 8),
-        Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
-        Column("P(best)", [cell(row.best) if ranking.is_resampled else "–" for row in rows], 6),
-        Column(ranking.sets_name, [row.possible_ranks for row in rows], 5),
-    )
-    yield Section("Ranking", [Table(columns, ranking.sentences())], shown=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.optional import Drawable
-from segiou._support.text import Json
+from segiou._support.text import Json, cell, shown, shown_range
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.document.findings import Shown
-from segiou.document.parts import Part
+from segiou.document.parts import Cell, Column, Part, Section, Table
 from segiou.inference.intervals import OverUnits
 from segiou.inference.limits import Limits
 from segiou.inference.significance import holm_adjust, is_significant, least_p
@@ -157,10 +157,19 @@ class Ranking(OverUnits, Shown, Drawable):
         """Return the stability of the ranking as sentences."""
         return [*_sentences(self)]
 
-    def _parts(self) -> Iterable[Part]:
-        from segiou.analysis.comparison.document import ranking_parts
-
-        return ranking_parts(self)
+    def _parts(self) -> Iterator[Part]:
+        """The ranking and its stability."""
+        rows, unit = self.models, self.score_unit
+        values = [Cell(shown(r.value, unit), "bold" if r.rank == 1 else "") for r in rows]
+        columns = (
+            Column("rank", [f"{row.rank:g}" for row in rows], 7),
+            Column("model", [row.name for row in rows], 9, is_text=True),
+            Column(self.value_name, values, 8),
+            Column("interval", [shown_range(row.low, row.high, unit) for row in rows], 4),
+            Column("P(best)", [cell(row.best) if self.is_resampled else "–" for row in rows], 6),
+            Column(self.sets_name, [row.possible_ranks for row in rows], 5),
+        )
+        yield Section("Ranking", [Table(columns, self.sentences())], shown=True)
 
     def __repr__(self) -> str:
         names = text.listed(self.names, 6)
