@@ -13,7 +13,7 @@ from mask_files import score_pairs, write_pairs
 
 from segiou import score_folder
 from segiou.cli.main import main
-from segiou.scoring.job import DataError
+from segiou.scoring.problems import DataError
 
 RNG = np.random.default_rng(3)
 #: Class indices of two images in blocks, and predictions of which a fifth of the pixels are wrong.
