@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import LabelSet
+from segiou.labels.loading import labelset_names
 from segiou.measures.lesions.protocols import BRATS_FARTHEST, LESION_PROTOCOLS, LesionProtocol
 from segiou.measures.lesions.scores import lesion_scores
 from segiou.measures.mask_pair import MaskPair, Masks
@@ -93,8 +95,27 @@ class LesionOptions(Measure):
         return cls(given["lesions"]) if given.get("lesions") else None
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
-        """The plan for these classes."""
+        """The plan for these classes; ValueError if they are not those of the regions."""
+        _check_values(LESION_PROTOCOLS[self.protocol], classes.labels)
         return LesionPlan(self, classes, masks)
+
+
+def _check_values(protocol: LesionProtocol, labels: LabelSet) -> None:
+    """Raise ValueError if a label set has classes other than those of the regions."""
+    wanted = {value for values in (protocol.regions or {}).values() for value in values}
+    named = labels.name if labels.name in labelset_names() else protocol.label_set
+    unknown = [one for one in labels.classes if not {0, *wanted}.intersection(one.values)]
+    if not wanted or (named == protocol.label_set and not unknown):
+        return
+    what = f"label set {labels.name!r} has other classes"
+    if unknown:
+        what = f"class {unknown[0].name!r} of label set {labels.name!r} is in no region"
+    msg = (
+        f"lesions of protocol {protocol.name!r} are regions of the values "
+        f"{', '.join(map(str, sorted(wanted)))}, but {what}"
+    )
+    fix = f"use labels={protocol.label_set!r} (--labels {protocol.label_set})"
+    raise ValueError(f"{msg}; {fix}" if protocol.label_set else msg)
 
 
 @dataclass(frozen=True)

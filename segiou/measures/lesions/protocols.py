@@ -69,6 +69,8 @@ class LesionProtocol:
     published : bool
         Whether surfaces are measured as the published code does: the region in
         voxels with a tolerance of 0.5, and lesions with the spacing in reverse.
+    label_set : str
+        Preset with the values of the regions; empty if any classes have lesions.
     """
 
     name: str
@@ -88,10 +90,11 @@ class LesionProtocol:
     large: float | None = None
     least_dice: float = 0.0
     published: bool = False
+    label_set: str = ""
 
     def __post_init__(self) -> None:
         options: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("name", "description"):
+        for name in ("name", "description", "label_set"):
             check_kind(name, options[name], str, "text")
         check_choice("matching", self.matching, ("any", "greatest", "iou", "dice", "id"))
         check_choice("convention", self.convention, tuple(CONVENTIONS))
@@ -140,6 +143,9 @@ _BRATS_2026: dict[str, dict[str, tuple[int, ...]]] = {
     **dict.fromkeys(("menpre", "goat"), _SHARED),
     "menrt": {"gtv": (1,)},
 }
+#: Presets with the values of BraTS 2026; the others are those of 2023.
+_LABELS_2026 = {"gli": "brats2024-gli", "mets": "brats2024-gli", "ped": "brats2024-ped"}
+_LABELS_2026["menrt"] = "binary"
 #: Distance of a region that one side lacks, and of lesions that are not found, in BraTS 2026.
 BRATS_FARTHEST = 373.0
 #: Protocols of lesion-wise scores by name.
@@ -157,6 +163,7 @@ LESION_PROTOCOLS = {
                 convention="surface-distance",
                 penalty=374.0,
                 nothing=(1.0, 0.0),
+                label_set="brats2023",
             )
             for challenge, (dilations, least) in _BRATS.items()
         ),
@@ -173,10 +180,17 @@ LESION_PROTOCOLS = {
                 penalty=BRATS_FARTHEST if challenge == "mets" else None,
                 large=20.0 if challenge == "mets" else None,
                 least_dice=0.1,
+                label_set=_LABELS_2026.get(challenge, "brats2023"),
             )
             for challenge, regions in _BRATS_2026.items()
         ),
-        LesionProtocol("autopet", "autoPET: any overlap", {"lesion": (1,)}, connectivity=18),
+        LesionProtocol(
+            "autopet",
+            "autoPET: any overlap",
+            {"lesion": (1,)},
+            connectivity=18,
+            label_set="binary",
+        ),
         LesionProtocol(
             "panoptica",
             "panoptica: one-to-one matches at IoU 0.5",

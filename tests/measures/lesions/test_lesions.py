@@ -1,6 +1,7 @@
 """Lesion-wise scores: by hand, the golden figures of BraTS, and its rule written out."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+import segiou
 from segiou.measures.lesions import LESION_PROTOCOLS, LesionProtocol, lesion_scores, object_scores
+from segiou.measures.lesions.plan import LesionOptions
 
 BRATS = Path(__file__).parents[3].parent / "shared" / "data" / "volumes" / "brats"
 REGIONS = {"WT": [1, 2, 3], "TC": [1, 3], "ET": [3]}
@@ -281,3 +284,33 @@ def test_labels_absent_on_both_sides_have_nan_scores():
     assert np.isnan(found["2"]["dice"]) and np.isnan(found["2"]["hausdorff_95"])
     with pytest.raises(ValueError, match="omit labels"):
         lesion_scores(truth, truth, spacing=1, protocol="autopet", labels=[1])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "labels", "message"),
+    [
+        # Value 3 is the enhancing tumour of GLI, but the cystic component of PED.
+        ("brats2026-gli", "brats2024-ped", "has other classes; use labels='brats2024-gli'"),
+        ("brats2026-ped", "brats2024-gli", "has other classes; use labels='brats2024-ped'"),
+        ("brats2026-gli", "brats2023", "'brats2023' has other classes; use labels='brats2024-gli'"),
+        ("brats2023-gli", 5, "class '4' of label set 'custom' is in no region; use labels='brats2"),
+        ("brats2023-gli", "brats", "class 'enhancing tumor' of .* is in no region; use labels='b"),
+        ("brats2023-gli", "kits23", "has other classes; use labels='brats2023'"),
+        ("autopet", "kits23", "class 'tumor' of .* is in no region; use labels='binary'"),
+    ],
+)
+def test_regions_of_other_label_sets_are_refused(protocol, labels, message):
+    masks = [np.zeros((3, 3, 3), int)]
+    given = {"measures": [LesionOptions(protocol)], "spacing": (1, 1, 1)}
+    with pytest.raises(ValueError, match=message) as caught:
+        segiou.score(masks, masks, labels=labels, **given)
+    right = re.search("labels='(.*)'", str(caught.value))[1]
+    assert len(segiou.score(masks, masks, labels=right, **given)) == 1
+
+
+def test_classes_with_the_values_of_regions_are_accepted():
+    masks = [np.ones((5, 6, 7), int)]
+    for labels in (3, 4, {"no": 0, "a": 1, "b": 2, "c": 3}):
+        run = segiou.score(masks, masks, labels=labels, measures=["lesions"], spacing=(1, 1, 1))
+        assert run.report().measures["lesions"] is not None
+    segiou.score(masks, masks, labels=4, measures=[LesionOptions("panoptica")], spacing=(1, 1, 1))
