@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +136,7 @@ def find_suspects(
     order = ranked.order
     order = order[listed[order]]
     regions = _Regions(run, ranked, confirmed, _verdicts(reviewed))
-    entries = _entries(regions, order, all_regions=all_regions)
+    entries = _entries(regions, order, first, all_regions=all_regions)
     chosen = _chosen(entries, first, random_sample, seed)
     heads = [one[0] for one in chosen]
     return Suspects(
@@ -405,7 +405,7 @@ class _Regions:
 
 
 def _entries(
-    regions: _Regions, order: NDArray[np.intp], *, all_regions: bool
+    regions: _Regions, order: NDArray[np.intp], first: int, *, all_regions: bool
 ) -> list[list[Region]]:
     """Regions by image, or one by one, of which those with a verdict come last."""
     several: dict[int, list[int]] = {}
@@ -414,9 +414,11 @@ def _entries(
         ones = several.setdefault(owner, [])
         if len(ones) <= _FURTHER:
             ones.append(at)
-    # Only a table of verdicts needs all regions before the list is cut.
-    makes = [[*map(regions.at, ones)] for ones in several.values()]
-    return sorted(makes, key=lambda ones: ones[0].verdict != "")
+    # Only with verdicts the order depends on regions after the first ones.
+    chosen = several.values() if regions.verdicts else islice(several.values(), first)
+    return sorted(
+        ([*map(regions.at, ones)] for ones in chosen), key=lambda ones: ones[0].verdict != ""
+    )
 
 
 def _chosen(
