@@ -25,6 +25,9 @@ _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 #: Temporary files of unfinished writes, to be removed if the process ends at once.
 drafts: set[str] = set()
+#: Beginning of files that Git LFS leaves in place of others, and their problem.
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+IS_A_POINTER = "is a pointer of Git LFS in place of the file; download the file: git lfs pull"
 #: Characters of pages and tables that no terminal needs: line ends and blanks.
 _BLANKS = "\n\r\t\N{NO-BREAK SPACE}\N{THIN SPACE}"
 
@@ -334,7 +337,9 @@ def read_json(path: str | Path) -> Any:
     except RecursionError:
         msg = f"{path}: is not valid JSON: nested too deeply"
     except ValueError as error:
-        msg = f"{path}: is not valid JSON: {error}"
+        with Path(path).open("rb") as file:
+            is_pointer = file.read(len(LFS_POINTER)) == LFS_POINTER
+        msg = f"{path}: {IS_A_POINTER if is_pointer else f'is not valid JSON: {error}'}"
     raise ValueError(msg)
 
 

@@ -26,8 +26,10 @@ _FIX = (
     "if the colours are right, pass read_palette='colors' (--read-palette colors); if the indices "
     "are right, read_palette='indices' (--read-palette indices)"
 )
-
-
+#: The problem of a photograph in place of a mask, and its fix.
+IS_A_PHOTO = "is a photograph, not a mask; pass the folder of the masks"
+#: Colours of a photograph, and share of equal neighbours in a mask.
+_MANY_COLORS, _LEAST_EQUAL = 256, 0.5
 _UNKNOWN = np.uint16(0xFFFF)
 #: Pixels that are mapped at once.
 _PIECE_PIXELS = 1 << 18
@@ -42,6 +44,8 @@ def labels_of_colors(
         if not (packed(colors) % 0x10101).any():
             return np.asarray(packed(colors) & 255).astype(np.uint8)
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
+        if is_photo(colors):
+            raise MaskError(path, IS_A_PHOTO)
         problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
         problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
@@ -54,6 +58,8 @@ def labels_of_colors(
         if (codes == _UNKNOWN).any():
             if _are_values(colors, labels):
                 return np.asarray(packed(colors) & 255).astype(np.uint8)
+            if is_photo(colors):
+                raise MaskError(path, IS_A_PHOTO)
             unknown = colors[table[packed(colors)] == _UNKNOWN]
             raise MaskError(path, _unknown_text(unknown, labels))
         values.take(codes, out=mapped[top : top + rows])
@@ -71,6 +77,13 @@ def _are_values(colors: NDArray[Any], labels: LabelSet) -> bool:
     )
     declared = labels.declared_values.union(labels.ignore)
     return not contradicts and declared.issuperset(np.unique(greys & 255).tolist())
+
+
+def is_photo(colors: NDArray[Any]) -> bool:
+    """Whether an image has many colours, and few neighbours are equal, unlike in masks."""
+    whole = packed(colors)
+    equal = float((whole[:, 1:] == whole[:, :-1]).mean()) if whole.shape[1] > 1 else 1.0
+    return equal < _LEAST_EQUAL and np.unique(whole).size > _MANY_COLORS
 
 
 def packed(colors: NDArray[Any]) -> NDArray[np.uint32]:

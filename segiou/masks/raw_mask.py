@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.files import IS_A_POINTER, LFS_POINTER
 from segiou.labels.label_set import VOID_VALUES, LabelSet
 
 if TYPE_CHECKING:
@@ -171,6 +172,14 @@ class RawMask(NamedTuple):
 def void_value(value: int, labels: LabelSet) -> int:
     """Void's value in a file, or another value if a class has it."""
     return next(one for one in (value, *VOID_VALUES) if one not in labels.declared_values)
+
+
+def check_content(data: bytes, path: str | Path) -> None:
+    """MaskError for a file that is empty, or a pointer in place of a file."""
+    if not data:
+        raise MaskError(path, "is empty (0 bytes)")
+    if data.startswith(LFS_POINTER):
+        raise MaskError(path, IS_A_POINTER)
 
 
 def image_shape(shape: tuple[int, ...], other: tuple[int, ...] = ()) -> tuple[int, ...]:

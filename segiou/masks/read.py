@@ -32,6 +32,7 @@ from segiou.masks.raw_mask import (
     MaskError,
     RawMask,
     Volume,
+    check_content,
     damage,
     void_value,
 )
@@ -210,8 +211,7 @@ def from_bytes(
     """
     if isinstance(data, RawMask):  # from a source that decodes its masks
         return data
-    if not data:
-        raise MaskError(path, "is empty (0 bytes)")
+    check_content(data, path)
     ending = split_ending(str(path))[1].lower()
     raw = None if ending in MASK_SUFFIXES else _added_or_unsupported(data, path, ending)
     raw = raw or _of_magic(data, path, fits, key, floats=floats) or _of_ending(data, path, ending)
@@ -301,6 +301,9 @@ def to_labels(
         if labels is not None and labels.num_classes == 2:
             fix = f"{SOFT_EDGES}, {fix.removeprefix('save masks as PNG, ')}"
         problem = f"is a lossy {raw.kind}, which can change label values; {fix}"
+        if raw.is_color and _is_photo(raw):
+            problem = f"is a photograph, or a mask that lossy {raw.kind} has changed; pass the "
+            problem += f"folder of masks, {fix}"
         raise LossyMaskError(path, problem)
     if raw.sets:
         return _labels_of_sets(raw, path)
@@ -323,6 +326,12 @@ def to_labels(
     from segiou.masks.colors import labels_of_colors
 
     return labels_of_colors(raw, labels, path)
+
+
+def _is_photo(raw: RawMask) -> bool:
+    from segiou.masks.colors import is_photo
+
+    return is_photo(raw.values)
 
 
 def class_values(raw: RawMask, window: NDArray[Any]) -> NDArray[Any]:

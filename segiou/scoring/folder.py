@@ -180,8 +180,8 @@ def score_folder(
         ``"{id}/segmentations/{class}"`` (TotalSegmentator) or ``"{id}_class_{class}"``.
         The remaining pixels are the class ``"background"``. For truth, predictions or both.
     roi : str or path, optional
-        Folder of regions of interest, or one, paired by name with the truth. Pixels
-        outside (0) are ignored.
+        Folder of regions of interest, or one, paired by name with the truth; or the name of
+        their array in the ``.npz`` files of the truth. Pixels outside (0) are ignored.
     read_palette : {"indices", "colors"}, optional
         Reading of palette images: their indices, or their colours. By default indices, and an
         error if the palette contradicts them: an index has the colour (or grey) of another

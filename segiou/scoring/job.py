@@ -27,8 +27,8 @@ from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
 from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, undeclared_files
-from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source
-from segiou.masks.sources.opening import ADJUSTMENTS, adjusted, open_source
+from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, is_pattern
+from segiou.masks.sources.opening import ADJUSTMENTS, adjusted, is_array_name, open_source
 from segiou.masks.sources.pairing import Pairing
 from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.measures.mask_pair import Masks
@@ -373,7 +373,8 @@ class Job:
 
     def _opened(self, place: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""
-        if self.array_key and str(place).lower().endswith(".npz"):
+        is_npz = str(place).lower().endswith(".npz") and not is_pattern(str(place))
+        if self.array_key and is_npz:
             return LocalFolder(str(Path(place).expanduser()))
         return open_source(place, self.storage_options)
 
@@ -387,6 +388,8 @@ class Job:
         """The place of the regions of interest; absolute in a run file."""
         if self.roi is None:
             return None
+        if is_array_name(self.roi, open_source(self.truth, self.storage_options)):
+            return str(self.roi)
         source = open_source(self.roi, self.storage_options)
         return (_absolute(source) if self.run is not None else source).root
 

@@ -120,7 +120,7 @@ def test_other_arrays_are_named(tmp_path, ending):
     whole = segiou.score_folder(truth, pred, labels=3).total()
     assert whole == segiou.score(TRUTH[0], PRED[0], labels=3).total()
     WRITERS[ending](pred, {"a": (PRED[0] == 2).astype(np.float32) / 4})
-    with pytest.raises(DataError, match=r"contains float32 values such as 0\.25; expected integer"):
+    with pytest.raises(DataError, match=r"contains float32 values; .*\[such as 0\.25\]"):
         segiou.score_folder(truth, pred, labels=3)
     WRITERS[ending](pred, {"a": np.stack([TRUTH, TRUTH])})
     with pytest.raises(DataError, match=r"\(2, 4, 9, 12\)"):

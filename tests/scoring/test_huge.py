@@ -174,7 +174,7 @@ def test_large_files_of_the_wrong_kind(tmp_path, all_big):
     np.save(tmp_path / "f.npy", np.eye(9) / 2)
     with open_windowed(tmp_path / "f.npy").values as mask:
         assert mask[:1, 1:].tolist() == [[0] * 8]
-        with pytest.raises(MaskError, match=r"f.npy: contains float64 values such as 0.5"):
+        with pytest.raises(MaskError, match=r"f.npy: contains float64 values; .*\[such as 0\.5\]"):
             mask[:9, :9]
     tifffile.imwrite(tmp_path / "f.tif", np.zeros((9, 9), np.complex64))
     with pytest.raises(MaskError, match=r"f.tif: contains complex64"):

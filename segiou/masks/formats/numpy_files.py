@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.masks.formats.decompression import inflater, pieces
-from segiou.masks.raw_mask import MaskError, RawMask, damage
+from segiou.masks.raw_mask import MaskError, RawMask, damage, image_shape
 
 #: Raises an error for a shape that is not wanted.
 Fits = Callable[[tuple[int, ...]], object]
@@ -94,7 +94,7 @@ def whole_labels(array: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if array.dtype.kind == "f":
         if (integers := as_integers(array)) is not None:
             return integers
-        example = f" such as {others_than_integers(array)[0]:g}"
+        example = f" [such as {others_than_integers(array)[0]:g}]"
     raise MaskError(path, _no_labels(array.dtype, array.shape, example))
 
 
@@ -102,9 +102,10 @@ def _no_labels(dtype: np.dtype[Any], shape: tuple[int, ...], example: str = "") 
     """The problem of an array of other values than labels."""
     kind, fix = dtype.newbyteorder("="), "save array.astype(int)"  # without the byte order
     if kind.kind == "f":  # integers of scores would be 0
-        decided = "" if len(shape) > 2 else " with a threshold, such as --threshold 0.5"
+        decided = " with a threshold, such as --threshold 0.5"
+        decided = "" if len(image_shape(shape)) > 2 else decided
         fix = f"for scores, pass measures=['scores'] (--scores){decided}; for labels, {fix}"
-    return f"contains {kind} values{example}; expected integer labels; {fix}"
+    return f"contains {kind} values; expected integer labels; {fix}{example}"
 
 
 def as_integers(values: NDArray[Any]) -> NDArray[Any] | None:
@@ -170,6 +171,12 @@ def npz_mask(
 
 def _arrays(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+
+
+def array_names(data: bytes, path: str | Path) -> list[str]:
+    """Names of the arrays in an ``.npz`` file."""
+    with damage(path, _NPZ), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return [*_arrays(archive)]
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str | Path) -> NpyHeader:

@@ -26,7 +26,7 @@ from segiou.masks.formats.itk_headers import (
 )
 from segiou.masks.formats.numpy_files import Fits, as_integers, others_than_integers
 from segiou.masks.formats.slicer import flattened, numbered
-from segiou.masks.raw_mask import MaskError, RawMask, Volume, damage
+from segiou.masks.raw_mask import MaskError, RawMask, Volume, check_content, damage
 from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"
@@ -83,8 +83,7 @@ def read_volume(path: str | Path) -> Volume:
 
 def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     """Read a label volume from the content of its file."""
-    if not data:
-        raise MaskError(path, "is empty (0 bytes)")
+    check_content(data, path)
     is_nrrd = data[:4] == b"NRRD"
     if is_nrrd or str(path).lower().endswith((".mha", ".mhd")):
         parts = nrrd_parts(data, path) if is_nrrd else metaimage_parts(data, path)

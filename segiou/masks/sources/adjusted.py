@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from segiou._support.files import Stamp
-from segiou._support.text import plural
+from segiou._support.text import listed, plural
 from segiou.masks.colors import ReadPalette, as_read, packed
+from segiou.masks.formats.numpy_files import array_names
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.class_files import inside
@@ -33,8 +34,9 @@ class AdjustedSource:
         Name of the array in ``.npz`` files with several.
     threshold : float, optional
         Grey values or scores from this one on are the second of two classes.
-    roi : Source, optional
-        Masks of the regions of interest, which are 0 outside.
+    roi : Source or str, optional
+        Masks of the regions of interest, which are 0 outside, or the name of their array in
+        the ``.npz`` files of the masks.
     palette : {"indices", "colors"}, optional
         Reading of palette images.
     """
@@ -42,7 +44,7 @@ class AdjustedSource:
     place: Source
     key: str = ""
     threshold: float | None = None
-    roi: Source | None = None
+    roi: Source | str | None = None
     palette: ReadPalette | None = None
     #: The region of each file, once it is known.
     _regions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -88,7 +90,9 @@ class AdjustedSource:
 
     def _with_region(self, stamp: Stamp, path: str) -> Stamp:
         """The stamp of a file, joined with that of its region."""
-        return stamp if self.roi is None else stamp.joined(self.roi.stamp(self._region_of(path)))
+        if self.roi is None or isinstance(self.roi, str):
+            return stamp
+        return stamp.joined(self.roi.stamp(self._region_of(path)))
 
     def adjusted(self, data: bytes | RawMask, path: str) -> RawMask:
         """The mask in the content of a file.
@@ -106,11 +110,14 @@ class AdjustedSource:
             raw = _thresholded(raw, path, self.threshold)
         if self.roi is None:
             return raw
-        region = self._region_of(path)
-        if not region:
-            where = f"no mask in {self.roi.root} has its name"
-            raise MaskError(path, f"has no region of interest ({where}); add one")
-        raw_region = from_bytes(self.roi.read(region)[0], region)
+        if isinstance(self.roi, str):
+            region, raw_region = path, _region_in(data, path, self.roi)
+        else:
+            region = self._region_of(path)
+            if not region:
+                where = f"no mask in {self.roi.root} has its name"
+                raise MaskError(path, f"has no region of interest ({where}); add one")
+            raw_region = from_bytes(self.roi.read(region)[0], region)
         valid = inside(raw_region, region, "a region of interest")
         shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
         if image_shape(valid.shape, shape) == image_shape(shape, valid.shape):
@@ -122,7 +129,7 @@ class AdjustedSource:
 
     def _region_of(self, path: str) -> str:
         """The region of a file; empty if it has none."""
-        if self.roi is None:
+        if self.roi is None or isinstance(self.roi, str):
             return ""
         with _FINDING:
             if not self._regions:
@@ -131,7 +138,7 @@ class AdjustedSource:
 
     def _paired_regions(self) -> dict[str, str]:
         """Regions by the path of the file, paired by name as predictions are."""
-        if self.roi is None:
+        if self.roi is None or isinstance(self.roi, str):
             return {}
         root = self.place.root
         if is_one_file(self.place) and is_one_file(self.roi):
@@ -139,6 +146,17 @@ class AdjustedSource:
         pairing = pair_folders(self.place.find(), self.roi.find())
         doubled = {key for key, _ in pairing.duplicates}
         return {pair.truth: pair.pred for pair in pairing.pairs if pair.id not in doubled}
+
+
+def _region_in(data: bytes | RawMask, path: str, key: str) -> RawMask:
+    """The region of interest in the ``.npz`` file of a mask."""
+    if isinstance(data, RawMask) or data[:4] != b"PK\x03\x04":
+        problem = f"is not an .npz file with an array {key!r}; pass a folder of regions of interest"
+        raise MaskError(path, f"{problem}: roi=DIR (--roi DIR)")
+    if key not in (names := array_names(data, path)):
+        problem = f"has no array {key!r} ({listed(names, 8)}); name the one that is 0 outside the "
+        raise MaskError(path, f"{problem}region of interest: roi=KEY (--roi KEY)")
+    return from_bytes(data, path, key=key)
 
 
 def is_one_file(source: Source) -> bool:

@@ -175,7 +175,8 @@ def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[S
     """Both sources with these options; unchanged without any."""
     keys = (options.get("array_key") or "").split(",")
     roi = options.get("roi")
-    region = None if roi is None else open_source(roi, options.get("storage_options"))
+    is_name = roi is not None and is_array_name(roi, truth)
+    region = roi if roi is None or is_name else open_source(roi, options.get("storage_options"))
     palette = options.get("read_palette")
     return (
         _with(truth, keys[0], options.get("truth_threshold"), region, palette),
@@ -183,11 +184,23 @@ def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[S
     )
 
 
+def is_array_name(roi: str | Path, truth: Source) -> bool:
+    """Whether regions of interest are an array of this name in the ``.npz`` files of the truth."""
+    name = str(roi)
+    if not re.fullmatch(r"\w+", name) or Path(name).exists():
+        return False
+    try:
+        files = (truth.root, *truth.find().values()) if Path(truth.root).is_dir() else (truth.root,)
+    except ValueError:  # reported when the masks are paired
+        return False
+    return files[-1].lower().endswith(".npz")
+
+
 def _with(
     source: Source,
     key: str,
     threshold: float | None,
-    roi: Source | None,
+    roi: Source | str | None,
     palette: ReadPalette | None,
 ) -> Source:
     if not key and threshold is None and roi is None and palette is None:

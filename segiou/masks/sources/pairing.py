@@ -111,6 +111,8 @@ def pair_folders(
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
     truth, pred = _in_one_form(truth, pred)
+    if not any((suffix or "").lower().endswith(_PHOTOS) for suffix in (truth_suffix, pred_suffix)):
+        truth, pred = _without_photos(truth), _without_photos(pred)
     pairing = _paired(truth, pred, truth_suffix, pred_suffix, key)
     if pairing.pairs and (not _left(pairing) or not (pairing.missing or pairing.extra)):
         return pairing
@@ -133,6 +135,19 @@ def _in_one_form(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
     named = [{composed(name): path for name, path in files.items()} for files in sides]
     is_clear = all(len(new) == len(old) for new, old in zip(named, sides, strict=True))
     return [*named] if is_clear else [*sides]
+
+
+def _without_photos(files: Mapping[str, str]) -> Mapping[str, str]:
+    """The files without JPEG photos of the same names as masks, such as ``a.jpg`` of ``a.png``."""
+    photos = {name for name in files if name.lower().endswith(_PHOTOS)}
+    if len(photos) in (0, len(files)):
+        return files
+    masks = {split_ending(name)[0] for name in files.keys() - photos}
+    return {
+        name: path
+        for name, path in files.items()
+        if name not in photos or split_ending(name)[0] not in masks
+    }
 
 
 def _ends_with(name: str, suffix: str) -> bool:

@@ -13,6 +13,7 @@ _Files = dict[str, list[Path]]
 _IMAGE_ENDINGS = frozenset(
     (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".jp2", ".gif")
 )
+_PHOTO_ENDINGS = (".jpg", ".jpeg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
 
     A file matches an id if its path in the folder, without extension, is the id;
     or if it is the only file of that name in any folder; or the only one whose
-    name is the id followed by a character that is not alphanumeric.
+    name is the id followed by a character that is not alphanumeric. Of several, the only JPEG
+    matches, because the others may be masks.
 
     Parameters
     ----------
@@ -93,6 +95,8 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     for id in ids:
         name = id.rpartition("/")[2]
         candidates = by_key.get(id) or by_name.get(name) or by_beginning.get(name) or []
+        if len(candidates) > 1:  # a photo beside the mask of its name
+            candidates = [p for p in candidates if p.suffix.lower() in _PHOTO_ENDINGS] or candidates
         if len(candidates) == 1:
             photos[id] = candidates[0]
         else:
