@@ -247,7 +247,10 @@ def inspect(parsed: argparse.Namespace) -> int:
             parsed.dir, pred=parsed.pred, labels=labels, workers=parsed.workers, progress=progress
         )
     if parsed.propose:
-        write_whole(parsed.propose, inspection.proposed_labels().to_toml())
+        proposed = inspection.proposed_labels()
+        write_whole(parsed.propose, proposed.to_toml())
+        if proposed.notes and not parsed.quiet:
+            console.note(proposed.notes)
     write_findings(inspection.to_dict, inspection._parts(), parsed)
     return console.EXIT_DATA if inspection.problems or inspection.disagreements else 0
 

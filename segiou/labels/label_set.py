@@ -207,6 +207,16 @@ class LabelSet:
         """File values of all classes."""
         return frozenset(value for values in self.class_values for value in values)
 
+    @cached_property
+    def unnamed_colors(self) -> frozenset[int]:
+        """Values that :func:`unnamed` classes of colours got in the order of their frequency."""
+        return frozenset(
+            value
+            for one in self.classes
+            for value in one.values
+            if [one.name] == [unnamed(hex_color(color)) for color in one.colors]
+        )
+
     @property
     def has_colors(self) -> bool:
         """Whether colour masks can be read with this set."""
@@ -440,6 +450,11 @@ def _toml(value: Any) -> str:
 def background_of(names: Iterable[str]) -> str | None:
     """The name of the class of everything else; None if there is none."""
     return next((name for name in names if name.lower() in BACKGROUNDS), None)
+
+
+def unnamed(color: str) -> str:
+    """Name of the class of a colour until someone gives it one."""
+    return f"color {color}"
 
 
 def hex_color(color: Color) -> str:

@@ -47,7 +47,8 @@ def labels_of_colors(
         if is_photo(colors):
             raise MaskError(path, IS_A_PHOTO)
         problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
-        problem += f"; pass a label set with colors{_if_coco(labels)}"
+        problem += "; pass a label set with colors (segiou inspect --propose FILE writes one)"
+        problem += _if_coco(labels)
         raise MaskError(path, problem)
     table, values = _color_table(labels)
     mapped: NDArray[np.integer[Any]] = np.empty(colors.shape[:2], values.dtype)

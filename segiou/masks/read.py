@@ -322,6 +322,8 @@ def to_labels(
         if raw.mode == "tiff" and values.ndim > 2 and not pages:
             problem = f"has {len(values)} pages; expected one. Save each page as a separate file"
             raise MaskError(path, f"{problem}, or the volume as .npy or NIfTI")
+        if labels is not None and labels.unnamed_colors:
+            _check_named(values, path, labels)
         return values
     from segiou.masks.colors import labels_of_colors
 
@@ -332,6 +334,18 @@ def _is_photo(raw: RawMask) -> bool:
     from segiou.masks.colors import is_photo
 
     return is_photo(raw.values)
+
+
+def _check_named(values: NDArray[Any], path: str | Path, labels: LabelSet) -> None:
+    """MaskError if values are those that colours without a name got by their frequency."""
+    meant = [v for v in np.unique(values).tolist() if v in labels.unnamed_colors]
+    if meant:
+        name = next(one.name for one in labels.classes if meant[0] in one.values)
+        problem = (
+            f"has value {meant[0]}, but label set {labels.name!r} numbers its colours by frequency "
+            f"(class {name!r}); give the classes their names, and the values of these masks"
+        )
+        raise MaskError(path, problem)
 
 
 def class_values(raw: RawMask, window: NDArray[Any]) -> NDArray[Any]:

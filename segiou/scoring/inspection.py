@@ -16,7 +16,7 @@ from segiou._support.files import Problem, problem_lines
 from segiou._support.text import Json, count, listed, percent, plural
 from segiou.document.findings import Shown
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
-from segiou.labels.label_set import Color, LabelClass, LabelSet
+from segiou.labels.label_set import Color, LabelClass, LabelSet, unnamed
 from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.colors import clash, colors_of, contradiction
 from segiou.masks.formats.slicer import joined, values_of
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
 T = TypeVar("T")
 
+#: Caution about the values of colours in a proposed label set.
+BY_FREQUENCY = (
+    "Colours have values in the order of their frequency. If other masks have values instead of "
+    "colours, replace these by theirs."
+)
 #: Maximum number of classes in a proposed label set.
 _MOST_PROPOSED = 1024
 #: Number of files sampled to suggest a label set, and to compare palettes.
@@ -161,14 +166,15 @@ class Inspection(Shown):
             for v in values
         ]
         for color in colors:
-            classes.append(LabelClass(f"color {color}", (next(free),), (_rgb(color),)))
+            classes.append(LabelClass(unnamed(color), (next(free),), (_rgb(color),)))
         named = sorted(self.names, key=lambda name: name != IN_NO_SHAPE)
         classes += [LabelClass(name, (next(free),)) for name in named]
         ignored: dict[str, Any] = {
             "ignore": tuple(ignore),
             "ignore_colors": tuple(rgb for v in ignore for rgb in unique_colors.get(v, ())),
         }
-        return LabelSet("proposed", tuple(classes), **ignored, source=self.folder)
+        notes = BY_FREQUENCY if colors else ""
+        return LabelSet("proposed", tuple(classes), **ignored, source=self.folder, notes=notes)
 
     def _joined(self, pred: Inspection) -> Inspection:
         """Values, colours and names of masks and predictions together."""

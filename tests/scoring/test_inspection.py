@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import tifffile
-from mask_files import score_pairs
+from mask_files import score_pairs, write_pairs
 from PIL import Image
 
 import segiou
@@ -232,3 +232,26 @@ def test_the_id_of_a_single_volume_has_no_extension(tmp_path):
     run = segiou.score_folder(tmp_path / "truth.nii.gz", tmp_path / "pred.nii.gz", labels=2)
     assert run.ids == ("truth",)
     assert "Dice over 1 case;" in " ".join(run.report().to_text().split())
+
+
+COLORS = np.array([[128, 0, 0], [0, 0, 0], [0, 128, 0]], np.uint8)
+
+
+def test_colours_numbered_by_frequency_are_not_mixed_with_values(tmp_path, capsys):
+    classes = np.array([[0, 0, 0, 1, 1, 2]])
+    write_pairs(tmp_path, [COLORS[classes]], [(classes + 1) % 3])
+    write_pairs(tmp_path / "colours", [COLORS[classes]], [COLORS[classes]])
+    file = tmp_path / "p.toml"
+    assert main(["inspect", str(tmp_path / "truth"), "--propose", str(file)]) == 0
+    assert "values in the order of their frequency" in " ".join(capsys.readouterr().err.split())
+    text = file.read_text()
+    assert 'notes = "Colours have values in the order of their frequency.' in text
+    with pytest.raises(DataError, match=r"numbers its colours by frequency .class 'color #"):
+        score_pairs(tmp_path, labels=file)
+    assert score_pairs(tmp_path / "colours", labels=file).report().mean_iou == 1
+    file.write_text(text.replace("color #", "class "))
+    run = score_pairs(tmp_path, labels=file, pred_labels=[1, 2, 0])
+    assert [row.name for row in run.report().classes] == [
+        *("class 800000", "class 000000", "class 008000"),
+    ]
+    assert run.report().mean_iou == 1
