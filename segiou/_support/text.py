@@ -163,15 +163,6 @@ def see(page: str) -> str:
     return f"See segiou help {page}."
 
 
-def old_keys(data: dict[str, Any], **renamed: str) -> dict[str, Any]:
-    """Add the old names of JSON keys, which are written for one more release.
-
-    >>> old_keys({"omitted": 1}, silent="omitted")
-    {'omitted': 1, 'silent': 1}
-    """
-    return data | {old: data[new] for old, new in renamed.items()}
-
-
 def p_text(value: float) -> str:
     """Write a p-value; one below the resolution of the permutations is not written as 0.
 

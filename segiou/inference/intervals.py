@@ -234,10 +234,7 @@ class Intervals(OverUnits, Tabular):
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
         data = self._plain()
-        for row in (data["overall"], *data["classes"]):
-            row["vanished"] = row["undefined_share"]
         data["unreliable_classes"] = list(self.unreliable_classes)
-        data = text.old_keys(data, few="unreliable_classes")
         return data | {"cautions": self.sentences()[1:]}
 
     def __str__(self) -> str:

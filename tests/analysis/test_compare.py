@@ -388,14 +388,6 @@ def test_equal_scores_of_different_counts_and_undefined_ones():
     ]
 
 
-def test_keys_of_former_names_stay():
-    found = compare(*models(), **FEW)
-    data = found.to_dict()["pairs"][0]
-    assert data["for_a"] == data["favours_a"]
-    assert data["one_sided"] == data["defined_for_one"] == []
-    assert data["overall"]["vanished"] == data["overall"]["undefined_share"]
-
-
 def test_to_dict_is_strict_json():
     told = compare(*models(), **FEW).to_dict()
     again = json.loads(json.dumps(told, allow_nan=False))

@@ -280,7 +280,7 @@ def test_json_has_the_figures():
     found = confidence_intervals(frames(40), ids=named(20, "a", "b"))
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (told["method"], told["resamples"], told["seed"]) == ("jackknife", None, None)
-    assert told["overall"]["freedom"] > 0 and told["overall"]["vanished"] is None
+    assert told["overall"]["freedom"] > 0 and told["overall"]["undefined_share"] is None
     told = told["dependence"]
     assert told["sequences"] == {"a": 20, "b": 20}
     assert (told["images"], told["pattern"]) == (40, "^[^_]+")

@@ -307,14 +307,10 @@ class Comparison(OverUnits, Tabular, Drawable):
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
         data = self._plain()
-        for i, (result, pair) in enumerate(zip(self.pairs, data["pairs"], strict=True)):
+        for result, pair in zip(self.pairs, data["pairs"], strict=True):
             pair["imbalance"] = result.imbalance.to_dict()
             del pair["over"]
             pair["unit"], pair["units"] = result.power.unit, result.power.units
-            for row in (pair["overall"], *pair["classes"]):
-                row["vanished"] = row["undefined_share"]
-            old = {"for_a": "favours_a", "for_b": "favours_b", "one_sided": "defined_for_one"}
-            data["pairs"][i] = text.old_keys(pair, **old)
         data["stability"] = None if self.stability is None else self.stability.to_dict()
         return data | {"sentences": self.sentences()}
 

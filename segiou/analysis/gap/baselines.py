@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
-from segiou._support.text import Json, old_keys, percent, plain
+from segiou._support.text import Json, percent, plain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
@@ -94,7 +94,8 @@ class Baseline:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        return old_keys(plain(self), answer="predicted_class")
+        data: dict[str, Json] = plain(self)
+        return data
 
     def skill_in_words(self) -> str:
         """Return the skill of the model, as the end of a sentence."""

@@ -82,10 +82,7 @@ class ImbalanceDifference(Shown):
         """Plain values, unrounded; None if undefined."""
         data: dict[str, Any] = text.plain(self)
         data["models"] = [model.to_dict() for model in self.models]
-        data["disagree"] = self.disagree
-        false_alarms = {"silent_false_alarms": "omitted_fp"}
-        wins = {"silent": "omitted", "wins_by_silence": "wins_by_omission"}
-        return text.old_keys(data, silent_hits="omitted_tp", **false_alarms, **wins)
+        return data | {"disagree": self.disagree}
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""

@@ -467,7 +467,6 @@ class PanopticCounts(ObjectCounts):
         columns: dict[str, NDArray[Any]] = {"name": np.array(self.class_names, object)}
         columns |= {"thing": self._things, **self._qualities()}
         columns |= {"found": self.tp, "false_positive": self.fp, "missed": self.fn}
-        columns |= {"invented": self.fp}  # former name
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         classes: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
         means = {part: self.panoptic_quality(part) for part in get_args(Part)}

@@ -41,9 +41,7 @@ class ObjectPlan(Plan):
     measure: ObjectSource
 
     draws_objects: ClassVar[bool] = True
-    error_columns: ClassVar[tuple[str, ...]] = (
-        *("objects_missed", "objects_false_positive", "objects_invented"),
-    )
+    error_columns: ClassVar[tuple[str, ...]] = ("objects_missed", "objects_false_positive")
 
     @cached_property
     def _scored(self) -> ClassOptions:
@@ -136,10 +134,10 @@ class ObjectPlan(Plan):
         return with_ious(parts["detections"], parts["overlaps"], parts.owner("overlaps"))
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
-        """Scores and objects of each image; ``objects_invented`` is a former name."""
+        """Scores and objects of each image."""
         tp, fp, fn = parts["detections"].sum(1).T
         numbers = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
-        return {**numbers, "objects_invented": fp, **super().columns(parts)}
+        return {**numbers, **super().columns(parts)}
 
     def table(self, found: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
@@ -151,14 +149,13 @@ class ObjectPlan(Plan):
             for name, score in self.scores.items()
         )
         numbers = self._number_columns(counts, parts.values())
-        former = numbers[-1]._replace(name="objects_invented", title="")
         rows_of = ((*column.values, *column.means) for column in numbers)
         table = ScoreTable(
             "objects",
             "Objects",
             _ABOUT,
             counts.class_names,
-            (first, *numbers, *others, former),
+            (first, *numbers, *others),
             tuple(_MEANS[part] for part in parts),
             self._note(counts, summary, found.tally),
             "name",

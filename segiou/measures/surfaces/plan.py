@@ -348,8 +348,7 @@ class SurfacePlan(Plan):
             for name in measures
             for kind in (kinds[:1] if name.startswith(_PARTS_OF_F1) else kinds)
         ]
-        # A former name, without a header.
-        return [*columns, columns[2]._replace(name="surfaces_invented", title="")]
+        return columns
 
     def _column(self, name: str, kind: str, summary: Any, found: Counted) -> Column:
         """The mean, median or mean of found cases of a measure."""

@@ -235,8 +235,6 @@ class SurfaceRows:
               false-positive ones count as infinitely far (surface Dice: 0), regardless
               of the options;
             - ``data_set``, for shares of surfaces and Boundary IoU: pooled over all cases.
-
-            ``invented`` repeats ``false_positive`` and will be removed.
         """
         values, labels = self.values(), np.array(self.labels, dtype=object)
         return [
@@ -251,7 +249,6 @@ class SurfaceRows:
         counts: dict[str, int] = {
             state: int((numbers["state"] == STATES.index(state)).sum()) for state in _COUNTED
         }
-        counts["invented"] = counts["false_positive"]  # former name
         cases = len(numbers) - counts["absent"]
         summary: dict[str, Any] = {"label": label, "cases": cases, **counts}
         for key in self._measured(label):

@@ -50,9 +50,9 @@ def test_coco_end_to_end_into_a_page(coco, tmp_path, capsys):
     assert found["things"]["classes"] == len(THINGS)
     car = next(row for row in found["classes"] if row["name"] == "car")
     index = run.class_names.index("car")
-    assert [car["found"], car["invented"], car["missed"]] == run.counts_of("objects").detections[
-        index
-    ].tolist()
+    assert [car["found"], car["false_positive"], car["missed"]] == run.counts_of(
+        "objects"
+    ).detections[index].tolist()
     assert found["options"]["source"] == "coco"
     page = without_spans(files["html"])
     assert '<section id="objects"' in page and ">False positive<" in page

@@ -284,7 +284,7 @@ def test_the_command_from_table_to_json(folder, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["surface_plan"]["unit"] == "mm"
     core = next(row for row in found["surfaces"] if row["label"] == "core")
-    assert (core["found"], core["missed"], core["invented"], core["cases"]) == (2, 1, 1, 4)
+    assert (core["found"], core["missed"], core["false_positive"], core["cases"]) == (2, 1, 1, 4)
     both = [wanted[case]["core"]["hausdorff_95"] for case in "ab"]
     assert core["hausdorff_95"]["mean_of_found"] == pytest.approx(np.mean(both))
     # Neither a mean nor a median over all cases is finite: two of four are infinitely far.
