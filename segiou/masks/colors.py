@@ -6,7 +6,7 @@ Palettes of index images can contradict the reading of their indices as values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from segiou._support.text import plural
 from segiou.labels.label_set import Color, LabelSet, hex_color
 from segiou.masks.raw_mask import SOFT_EDGES, MaskError, RawMask
+from segiou.masks.windows import chunks_of, window_slices
 
 ReadPalette = Literal["indices", "colors"]
 READINGS = get_args(ReadPalette)
 #: Formats of images with palettes.
-PALETTE_SUFFIXES = (".png", ".gif", ".bmp")
+PALETTE_SUFFIXES = (".png", ".gif", ".bmp", ".tif", ".tiff")
 _FIX = (
     "if the colours are right, pass read_palette='colors' (--read-palette colors); if the indices "
     "are right, read_palette='indices' (--read-palette indices)"
@@ -33,6 +34,8 @@ _MANY_COLORS, _LEAST_EQUAL = 256, 0.5
 _UNKNOWN = np.uint16(0xFFFF)
 #: Pixels that are mapped at once.
 _PIECE_PIXELS = 1 << 18
+#: Pixels of large files whose indices are read at once.
+_WINDOW_PIXELS = 1 << 22
 
 
 def labels_of_colors(
@@ -150,7 +153,9 @@ def check_palette(raw: RawMask, path: str | Path, labels: LabelSet) -> None:
     """Raise a MaskError if the palette of a mask contradicts its indices."""
     if not _suspects(raw.palette, labels):
         return  # whatever its indices are
-    used = np.flatnonzero(np.bincount(np.asarray(raw.values).ravel())).tolist()
+    used: set[int] = set()
+    for window in window_slices(raw.values.shape, chunks_of(raw.values), _WINDOW_PIXELS):
+        used |= {*np.flatnonzero(np.bincount(raw.values[window].ravel())).tolist()}
     if problem := contradiction(raw.palette, used, labels):
         raise MaskError(path, problem)
 
@@ -219,6 +224,73 @@ def clash(files: Iterable[tuple[str, bytes, Iterable[int]]]) -> tuple[str, str] 
                 both = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
                 return path, f"has a palette with {both}; {_FIX}"
     return None
+
+
+#: Path, palette and used indices of a file.
+PaletteUse = tuple[str, bytes, list[int]]
+
+
+def clash_of_sides(
+    first: Sequence[PaletteUse], second: Sequence[PaletteUse], labels: LabelSet, fix: str = _FIX
+) -> tuple[str, str] | None:
+    """A file of the second side whose palette contradicts the first side's, and the problem.
+
+    Palettes with the same colours, except black, are of one scheme; others say nothing.
+    """
+    of_index: dict[int, tuple[Color, str]] = {}
+    of_color: dict[Color, tuple[int, str]] = {}
+    for path, palette, used in first:
+        for index, rgb in colors_of(palette, used).items():
+            of_index.setdefault(index, (rgb, path))
+            if _is_unique(index, palette):
+                of_color.setdefault(rgb, (index, path))
+    known = {rgb for rgb, _ in of_index.values()}
+    for path, palette, used in second:
+        colors = colors_of(palette, used)
+        colored = [rgb for rgb in colors.values() if any(rgb)]
+        if not colored or 2 * sum(rgb in known for rgb in colored) < len(colored):
+            continue
+        for index, rgb in colors.items():
+            other, where = of_color.get(rgb, (index, ""))
+            if other != index and _is_unique(index, palette) and not _alike(index, other, labels):
+                what = f"index {index} has {hex_color(rgb)}, the colour of index {other} in {where}"
+                return path, f"has a palette in which {what}; {fix}"
+            before, where = of_index.get(index, (rgb, ""))
+            if before != rgb:
+                both = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
+                return path, f"has a palette with {both}; {fix}"
+    return None
+
+
+def _is_unique(index: int, palette: bytes) -> bool:
+    """Whether no other index has the colour; the black that pads palettes tells nothing."""
+    return _of_palette(palette)[palette[3 * index : 3 * index + 3]] == 1
+
+
+@lru_cache(maxsize=64)
+def _of_palette(palette: bytes) -> Counter[bytes]:
+    return Counter(palette[i : i + 3] for i in range(0, len(palette), 3))
+
+
+def _alike(index: int, other: int, labels: LabelSet) -> bool:
+    """Whether two values are of one class, or neither is of any."""
+    several = [{*one.values} & {index, other} for one in labels.classes]
+    return {index, other} in several or not any(several)
+
+
+def fix_for(labels: LabelSet, presets: Iterable[str]) -> str:
+    """The fix of a contradiction; reading colours needs a label set with colours."""
+    if labels.has_colors:
+        return _FIX
+    name = next(iter(presets), "")
+    which = f"{name!r}" if name else "…"
+    python, command = f"labels={which}, read_palette='colors'", "--read-palette colors"
+    command = f"--labels {name or 'SET'} {command}"
+    with_colors = "" if name else ", where SET has the colours"
+    return (
+        f"if the colours are right, pass {python} ({command}){with_colors}; if the indices are "
+        "right, read_palette='indices' (--read-palette indices)"
+    )
 
 
 def as_read(raw: RawMask, path: str | Path, how: ReadPalette | None) -> RawMask:

@@ -35,7 +35,7 @@ from segiou.raters.result import RaterAgreement
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
 from segiou.scoring.array_axes import ARRAY_AXES, STACKED, check_is_volume
-from segiou.scoring.file_pairs import files_of
+from segiou.scoring.file_pairs import check_palettes, files_of
 from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
 from segiou.scoring.segment_classes import labels_of, segments_in
 
@@ -174,6 +174,13 @@ def rater_cases(
     problems: list[Problem] = []
     matched = _matched(sides)
     _check_files(sides, [*matched.values()])
+    in_files = [
+        (side.source, [path for row in matched.values() if (path := row[i]) is not None])
+        for i, side in enumerate(sides)
+        if side.source is not None
+    ]
+    if palette is None:
+        check_palettes(in_files, options.labels)
     for number, name in enumerate(everyone):
         rows = [row for row in matched.values() if row[number] is not None]
         if len(sides) > 1 and not any(sum(p is not None for p in row) > 1 for row in rows):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ import numpy as np
 from segiou._support.files import Problem
 from segiou._support.text import listed, plural
 from segiou.labels.label_set import LabelSet
-from segiou.masks.colors import PALETTE_SUFFIXES, clash
+from segiou.masks.colors import (
+    PALETTE_SUFFIXES,
+    PaletteUse,
+    clash,
+    clash_of_sides,
+    colors_of,
+    contradiction,
+    fix_for,
+)
 from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.raw_mask import MaskError
 from segiou.masks.read import from_bytes
@@ -23,6 +32,7 @@ from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.scoring.job import Job, Unpaired
+from segiou.scoring.label_set_match import presets_with
 from segiou.scoring.problems import DataError
 
 
@@ -81,29 +91,49 @@ def _of_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pairin
     return pairing
 
 
-#: Files of a side whose palettes are compared.
-_PALETTES = 40
+#: Files of a side whose palettes are compared, and their most bytes.
+_PALETTES, _LARGE = 40, 1 << 24
 
 
-def check_palettes(source: Source, paths: Sequence[str]) -> None:
-    """DataError if an index has different colours in palette images of one place, of a sample."""
-    if len(paths) < 2 or (isinstance(source, AdjustedSource) and source.palette is not None):
+def check_palettes(
+    sides: Iterable[tuple[Source, Sequence[str]]], labels: LabelSet, *, alike: bool = True
+) -> None:
+    """DataError if palettes of a sample of files contradict each other.
+
+    Within a side, an index has one colour; and between sides that are read ``alike``, indices
+    and colours are those of the first side with palettes.
+    """
+    first: list[PaletteUse] = []
+    for source, paths in sides:
+        used = [*_palettes_in(source, paths)]
+        problem = clash(used)
+        is_said = any(contradiction(palette, values, labels) for _, palette, values in first + used)
+        if problem is None and alike and first and used and not is_said:  # when pairs are scored
+            each = (colors_of(palette, values).values() for _, palette, values in first)
+            colors = {*chain.from_iterable(each)}
+            presets = (preset.name for preset in presets_with(colors))
+            problem = clash_of_sides(first, used, labels, fix_for(labels, presets))
+        if problem:
+            raise DataError([Problem(*problem)])
+        first = first or used
+
+
+def _palettes_in(source: Source, paths: Sequence[str]) -> Iterator[PaletteUse]:
+    """Palettes of a sample of the files of a place, unless an option determines the reading."""
+    if isinstance(source, AdjustedSource) and source.palette is not None:
         return
-
-    def read() -> Iterator[tuple[str, bytes, list[int]]]:
-        for path in paths[:: max(1, -(-len(paths) // _PALETTES))]:
-            if not path.lower().endswith(PALETTE_SUFFIXES):
-                return
-            try:
-                raw = from_bytes(source.read(path)[0], path)
-            except (MaskError, OSError):  # reported when the pair is scored
+    for path in paths[:: max(1, -(-len(paths) // _PALETTES))]:
+        if not path.lower().endswith(PALETTE_SUFFIXES):
+            return
+        try:
+            if (source.stamp(path).size or 0) > _LARGE:
                 continue
-            if not raw.palette:
-                return
-            yield path, raw.palette, np.unique(raw.values).tolist()
-
-    if problem := clash(read()):
-        raise DataError([Problem(*problem)])
+            raw = from_bytes(source.read(path)[0], path)
+        except (MaskError, OSError):  # reported when the pair is scored
+            continue
+        if not raw.palette:
+            return
+        yield path, raw.palette, np.unique(raw.values).tolist()
 
 
 def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -329,8 +329,9 @@ def _score_into(
     todo: Sequence[Pair],
 ) -> list[Problem]:
     """Score the pairs in ``todo``; returns their problems."""
-    check_palettes(job.sources[0], [pair.truth for pair in todo])
-    check_palettes(job.sources[1], [pair.pred for pair in todo])
+    files = [pair.truth for pair in todo], [pair.pred for pair in todo]
+    alike = job.options.pred_labels == job.options.labels
+    check_palettes(zip(job.sources, files, strict=True), job.options.labels, alike=alike)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
     with open_engine(job, executor) as engine:

@@ -17,8 +17,7 @@ from segiou._support.text import Json, count, listed, percent, plural
 from segiou.document.findings import Shown
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.labels.label_set import Color, LabelClass, LabelSet, unnamed
-from segiou.labels.loading import labelset_names, load_labels
-from segiou.masks.colors import clash, colors_of, contradiction
+from segiou.masks.colors import PaletteUse, clash, clash_of_sides, colors_of, contradiction
 from segiou.masks.formats.slicer import joined, values_of
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source
@@ -32,7 +31,14 @@ from segiou.scoring.file_values import (
     segments_of,
     with_segment_values,
 )
-from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, matches, possible_label_sets
+from segiou.scoring.label_set_match import (
+    GOOD,
+    LISTED,
+    LabelSetMatch,
+    matches,
+    possible_label_sets,
+    presets_with,
+)
 from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.segment_classes import classes_by_value
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions
@@ -272,6 +278,9 @@ def inspect_folder(
     if pairing is None:
         return inspection
     of_pred = _with_palette(summary_of(str(pred), preds, labels), preds, labels)
+    declared = labels or LabelSet.from_names([f"value {value}" for value in range(256)])
+    if one := clash_of_sides(_palettes_of(masks), _palettes_of(preds), declared):
+        of_pred = replace(of_pred, suspicions=(" ".join(one), *of_pred.suspicions))
     return replace(
         inspection,
         problems=inspection.problems + of_pred.problems,
@@ -326,10 +335,7 @@ def _with_palette(
     summary: Inspection, read: Sequence[FileContent | Problem], labels: LabelSet | None
 ) -> Inspection:
     """The inspection with the colours on which palettes agree, and what they contradict."""
-    contents = (file for file in read if isinstance(file, FileContent))
-    files = [(file.path, file.mask.palette, [*file.pixels]) for file in contents]
-    files = [file for file in files if file[1]]
-    if not files:
+    if not (files := _palettes_of(read)):
         return summary
     found = [clash(files)]
     for one in _with_colors(files) if labels is None else [labels]:
@@ -340,13 +346,16 @@ def _with_palette(
     return replace(summary, palette=dict(sorted(agreed)), suspicions=(*warned, *summary.suspicions))
 
 
+def _palettes_of(read: Sequence[FileContent | Problem]) -> list[PaletteUse]:
+    contents = (file for file in read if isinstance(file, FileContent) and file.mask.palette)
+    return [(file.path, file.mask.palette, [*file.pixels]) for file in contents]
+
+
 def _with_colors(files: Sequence[tuple[str, bytes, list[int]]]) -> Iterator[LabelSet]:
     """Presets that have every used colour; and the indices as values, for greys."""
     used = {rgb for _, palette, values in files for rgb in colors_of(palette, values).values()}
     yield LabelSet.from_names([f"value {value}" for value in range(256)])
-    for preset in map(load_labels, labelset_names() if len(used) > 2 else ()):
-        if used <= {rgb for one in preset.classes for rgb in one.colors}:
-            yield preset
+    yield from presets_with(used)
 
 
 def summary_of(

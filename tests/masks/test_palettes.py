@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
 
 import segiou
@@ -29,7 +30,8 @@ def save(path, indices, palette):
     image.save(path)
 
 
-@pytest.mark.parametrize("ending", ["png", "gif", "bmp"])
+@pytest.mark.filterwarnings("ignore:classes overlap others")  # as the indices of the others do
+@pytest.mark.parametrize("ending", ["png", "gif", "bmp", "tif"])
 @pytest.mark.parametrize("order", [*permutations(range(4))][1:8])
 def test_reordered_palettes_are_errors_and_read_by_colour(tmp_path, order, ending):
     """The same colours in another order, as Pillow's adaptive palettes have."""
@@ -173,3 +175,111 @@ def test_raters_settle_a_contradiction_as_score_does(tmp_path, capsys, how, firs
     command = ["raters", *places, "--labels", str(path), "--read-palette", how]
     assert main([*command, "--format", "json"]) == 0
     capsys.readouterr()
+
+
+PLAIN = LabelSet.from_names([*"abcd"])
+ENDINGS = st.sampled_from(["png", "bmp", "tif"])  # Pillow drops unused colours of a GIF
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.permutations([*range(4)]), st.sets(st.integers(0, 3), min_size=3), ENDINGS, ENDINGS)
+def test_palettes_of_two_sides_contradict_each_other(tmp_path, order, used, first, second):
+    """Law: without colours in the label set, one colour has one index, in files of any kind."""
+    values = np.array([sorted(used)] * 2)
+    truth, pred = tmp_path / f"t.{first}", tmp_path / f"p.{second}"
+    save(truth, values, COLORS)
+    save(pred, np.argsort(order)[values], [COLORS[i] for i in order])
+    if any(order.index(i) != i for i in used):
+        with pytest.raises(segiou.DataError, match=r"has a palette .*--read-palette indices"):
+            segiou.score_folder(truth, pred, labels=4)
+        options = {"labels": NAMED, "read_palette": "colors"}
+        assert segiou.score_folder(truth, pred, **options).report().mean_iou == 1
+    else:
+        assert segiou.score_folder(truth, pred, labels=4).report().mean_iou == 1
+    swapped = {"labels": 4, "pred_labels": {order.index(i): "0123"[i] for i in range(4)}}
+    assert segiou.score_folder(truth, pred, **swapped).report().mean_iou == 1
+
+
+GREYS = [(i, i, i) for i in range(256)]
+RANDOM = [(250 - i, i, 9) for i in range(200)]
+
+
+@pytest.mark.parametrize("other", [GREYS, RANDOM, COLORS])
+def test_palettes_of_another_scheme_say_nothing(tmp_path, other):
+    for name, palette in (("truth", COLORS), ("pred", other)):
+        for case in "ab":
+            save(tmp_path / name / f"{case}.png", VALUES[:, :10], palette)
+    folders = {name: tmp_path / name for name in ("truth", "pred")}
+    assert segiou.score_folder(*folders.values(), labels=4).report().mean_iou == 1
+    assert segiou.compare_raters(folders, labels=4).agreement.value == 1
+    assert not inspect_folder(folders["truth"], pred=folders["pred"]).pred.suspicions
+
+
+def test_one_index_of_two_sides_has_one_colour(tmp_path):
+    """Three of four colours are equal, so the fourth is of the same scheme."""
+    for name, palette in (("truth", COLORS), ("pred", [*COLORS[:3], (0, 0, 128)])):
+        save(tmp_path / name / "a.png", VALUES, palette)
+        save(tmp_path / name / "b.png", VALUES, palette)
+    folders = {name: tmp_path / name for name in ("truth", "pred")}
+    text = r"has a palette with #000080 for index 3, but #808000 in .*truth"
+    with pytest.raises(segiou.DataError, match=text):
+        segiou.score_folder(*folders.values(), labels=4)
+    with pytest.raises(segiou.DataError, match=text):
+        segiou.compare_raters(folders, labels=4)
+    inspected = inspect_folder(folders["truth"], pred=folders["pred"])
+    assert "#000080 for index 3" in " ".join(inspected.pred.suspicions)
+
+
+def test_raters_have_one_colour_per_index(tmp_path):
+    for case, blue in (("a", 0), ("b", 9)):
+        save(tmp_path / "ann" / f"{case}.png", VALUES, [*COLORS[:3], (128, 128, blue)])
+        save(tmp_path / "ben" / f"{case}.png", VALUES, COLORS)
+    raters = {name: tmp_path / name for name in ("ann", "ben")}
+    with pytest.raises(segiou.DataError, match=r"#808009 for index 3, but #808000 in .*a\.png"):
+        segiou.compare_raters(raters, labels=4)
+    assert segiou.compare_raters(raters, labels=4, read_palette="indices").agreement.value == 1
+
+
+@pytest.mark.parametrize("compression", [None, "deflate", "lzw"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_colour_maps_of_tiff(tmp_path, compression, bits):
+    tifffile = pytest.importorskip("tifffile")
+    if compression == "lzw":
+        pytest.importorskip("imagecodecs")
+    colors = np.zeros((3, 256), np.uint16)
+    colors[:, :4] = np.array([COLORS[i] for i in (0, 2, 1, 3)]).T * (257 if bits == 16 else 1)
+    turned = np.array([0, 2, 1, 3], np.uint8)[VALUES]
+    options = {"photometric": "palette", "colormap": colors, "compression": compression}
+    tifffile.imwrite(tmp_path / "a.tif", turned, **options)
+    assert (read_mask(tmp_path / "a.tif") == turned).all()
+    assert (read_mask(tmp_path / "a.tif", NAMED, read_palette="colors") == VALUES).all()
+    with pytest.raises(MaskError, match="index 1 has #008000, the colour of class 'c'"):
+        read_mask(tmp_path / "a.tif", NAMED)
+
+
+def test_large_tiff_with_a_colour_map(tmp_path):
+    """Large files are read in windows."""
+    tifffile = pytest.importorskip("tifffile")
+    colors = np.zeros((3, 256), np.uint16)
+    colors[:, :4] = np.array([COLORS[i] for i in (0, 2, 1, 3)]).T * 257
+    values = np.zeros((4200, 4100), np.uint8)
+    values[-1, -1] = 2
+    for name in ("truth", "pred"):
+        tifffile.imwrite(tmp_path / f"{name}.tif", values, photometric="palette", colormap=colors)
+    places = tmp_path / "truth.tif", tmp_path / "pred.tif"
+    with pytest.raises(segiou.DataError, match="index 2 has #800000, the colour of class 'b'"):
+        segiou.score_folder(*places, labels=NAMED)
+    assert segiou.score_folder(*places, labels=4).report().pixel_accuracy == 1
+
+
+THREAD = Path(__file__).parents[3] / "shared" / "data" / "threads" / "10-palette-reordered"
+
+
+@pytest.mark.skipif(not THREAD.exists(), reason="the threads are not here")
+def test_thread_of_reordered_palettes():
+    """Without colours in the label set, the error leads to the preset with these colours."""
+    places = THREAD / "SegmentationClass", THREAD / "pred"
+    with pytest.raises(segiou.DataError, match=r"--labels voc2012 --read-palette colors"):
+        segiou.score_folder(*places, labels=21, ignore=255)
+    run = segiou.score_folder(*places, labels="voc2012", read_palette="colors")
+    assert run.report().mean_iou == pytest.approx(0.8043575532170731, rel=1e-12)

@@ -40,6 +40,8 @@ _MOST_SEGMENT_BYTES = 1 << 28
 _MOST_TILE_PIXELS = 1 << 24
 _PART_BYTES = 1 << 20
 _HEADER_BYTES = 8
+#: PhotometricInterpretation of colour maps.
+_INDEXED = 3
 #: Without these tags, tifffile's defaults turn compressed pixels into noise.
 _REQUIRED = ("Compression", "PhotometricInterpretation")
 _DEFLATE = (8, 32946)
@@ -94,7 +96,17 @@ def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask
                 return from_image(data, path)._replace(kind=kind, lossy=lossy, raster=raster)
         mode = _mode(page, path)
         values = _decoded(page, data, mode, path, floats=floats)
-        return RawMask(values, mode, kind, lossy, raster=raster)
+        return RawMask(values, mode, kind, lossy, raster=raster, palette=_palette(page))
+
+
+def _palette(page: Any) -> bytes:
+    """Red, green and blue of each index of a page with a colour map of at most 256 colours."""
+    colors = page.colormap
+    if colors is None or int(page.photometric) != _INDEXED or colors.shape[1] > 256:
+        return b""
+    # 16 bits per channel; some programs write 8.
+    channels: NDArray[Any] = colors >> 8 if colors.max(initial=0) > 255 else colors
+    return channels.T.astype(np.uint8).tobytes()
 
 
 def _decoded(page: Any, data: bytes, mode: str, path: str | Path, *, floats: bool) -> NDArray[Any]:
@@ -236,7 +248,7 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
             values = TiffMask(path, page, mode, remote)
         if values.dtype.kind == "f":
             values = WholeNumbers(values, stored_nodata(page))
-        return RawMask(values, mode, *_kind(page), raster=raster_of(page))
+        return RawMask(values, mode, *_kind(page), raster=raster_of(page), palette=_palette(page))
 
 
 class TiffMask(FileMask):
