@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp, read_json
 from segiou.labels.label_set import VOID_VALUES
 from segiou.masks.colors import packed
-from segiou.masks.formats.annotation_files import DrawnImage, drawn_images
+from segiou.masks.formats.annotation_files import drawn_images
 from segiou.masks.formats.drawing import Painting, check_size
+from segiou.masks.formats.drawn_image import DrawnImage
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import open_mask
 from segiou.masks.sources.folders import stamp_of

@@ -15,8 +15,8 @@ from PIL import Image
 
 from segiou._support.files import Stamp, read_text
 from segiou.masks.finding import check_found
-from segiou.masks.formats.annotation_files import image_size
 from segiou.masks.formats.drawing import check_corners, filled
+from segiou.masks.formats.drawn_image import image_size
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.sources.folders import first_files, stamp_of
 

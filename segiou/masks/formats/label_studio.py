@@ -1,0 +1,136 @@
+"""Tasks of Label Studio: brushes and polygons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import listed
+from segiou.masks.formats.drawing import check_size
+from segiou.masks.formats.drawn_image import Area, DrawnImage, reason
+
+#: Extensions of images.
+_IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".avif", ".heic")
+#: Prefix that Label Studio adds to uploaded files.
+_UPLOADED = re.compile(r"^[0-9a-f]{8}-")
+
+
+def image_of_task(number: int, task: Any, path: Path) -> tuple[str, DrawnImage]:
+    """The image of a Label Studio task, and its file name."""
+    try:
+        done = [a for a in task["annotations"] if not a.get("was_cancelled")]
+        if len(done) != 1:
+            msg = f"has {len(done)} annotations; expected one"
+            raise ValueError(msg)
+        results = [r for r in done[0]["result"] if str(r.get("type")).endswith("labels")]
+        sizes = {(r["original_height"], r["original_width"]) for r in results}
+        if len(sizes) > 1:
+            msg = f"has {len(sizes)} image sizes; expected shapes with one size"
+            raise ValueError(msg)
+        name = _image_name(task["data"])
+        # Without shapes, the size is that of the image.
+        size = check_size(sizes.pop()) if sizes else path.parent / name
+        return name, DrawnImage(size, results, _of_label_studio)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        msg = f"task {number}: {reason(error)}"
+        raise ValueError(msg) from error
+
+
+def as_task(entry: Any) -> Any:
+    """A task of JSON_MIN in the structure of JSON."""
+    if not isinstance(entry, dict):
+        return entry
+    lists = (value for value in entry.values() if isinstance(value, list))
+    shapes = [one for several in lists for one in several if isinstance(one, dict)]
+    results = [
+        {
+            **shape,
+            "type": next((key for key in shape if key.endswith("labels")), ""),
+            "value": shape,
+        }
+        for shape in shapes
+    ]
+    return {"data": entry, "annotations": [{"result": results}]}
+
+
+def _of_label_studio(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
+    """A Label Studio result: a brush, or a polygon in per cent of the image size."""
+    kind, value = result["type"], result["value"]
+    if kind not in ("brushlabels", "polygonlabels"):
+        msg = f"unsupported type {kind}; expected a brush or polygon"
+        raise ValueError(msg)
+    labels = value.get(kind)
+    if not isinstance(labels, list) or len(labels) != 1:
+        msg = f"expected one label, got {labels!r:.60}"
+        raise ValueError(msg)
+    if kind == "brushlabels":
+        return labels[0], _brushed(value.get("rle"), size)
+    corners = np.array(value["points"], dtype=float) * (size[1] / 100, size[0] / 100)
+    return labels[0], [corners.ravel()]
+
+
+def _image_name(data: Mapping[str, Any]) -> str:
+    texts = {key: value for key, value in data.items() if isinstance(value, str)}
+    paths = {
+        key: text.rpartition("?d=")[2] if "?d=" in text else text.partition("?")[0]
+        for key, text in texts.items()
+    }
+    images = {key: path for key, path in paths.items() if path.lower().endswith(_IMAGES)}
+    found = images or {key: path for key, path in paths.items() if re.search(r"\.\w+$", path)}
+    if len(found) > 1:
+        found = {key: path for key, path in found.items() if key == "image"} or found
+    if len(found) != 1:
+        msg = f"has {len(found)} possible image names in its data ({listed(list(found))}); expected"
+        msg += " one, or one named 'image'"
+        raise ValueError(msg)
+    return _UPLOADED.sub("", PurePosixPath(*found.values()).name)
+
+
+def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
+    """The opaque area of a Label Studio brush, an rle-pack of RGBA bytes."""
+    try:
+        # bytes() rejects -1, which NumPy 1 reads as 255.
+        bits = np.unpackbits(np.frombuffer(bytes([*packed]), dtype=np.uint8))
+    except (TypeError, ValueError):
+        bits = np.empty(0, dtype=np.uint8)
+    stream = _Bits(bits)
+    total, word = stream.number(32), stream.number(5) + 1
+    widths = [stream.number(4) + 1 for _ in range(4)]
+    if total != 4 * size[0] * size[1] or word != 8:
+        msg = f"its brush has {total} values of {word} bits; expected four bytes per pixel"
+        raise ValueError(msg)
+    values = np.empty(total, dtype=np.uint8)
+    at = 0
+    while at < total:
+        is_run = stream.number(1)
+        end = at + stream.number(widths[stream.number(2)]) + 1
+        if end > total:
+            msg = "its brush exceeds the image"
+            raise ValueError(msg)
+        values[at:end] = np.packbits(stream.take(8 if is_run else 8 * (end - at)))
+        at = end
+    return values[3::4].reshape(size) > 0
+
+
+class _Bits:
+    """Bits that are read one after the other."""
+
+    def __init__(self, bits: NDArray[np.uint8]) -> None:
+        self._bits, self._used = bits, 0
+
+    def take(self, count: int) -> NDArray[np.uint8]:
+        """The next bits."""
+        self._used += count
+        if self._used > self._bits.size:
+            msg = "its brush is truncated, or not a list of bytes"
+            raise ValueError(msg)
+        return self._bits[self._used - count : self._used]
+
+    def number(self, width: int) -> int:
+        """The next bits as a number, the highest first."""
+        return int("".join(map(str, self.take(width).tolist())), 2)
