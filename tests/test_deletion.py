@@ -58,6 +58,8 @@ MISSING = {
 }
 CODE = """
 import contextlib, io, json, sys
+# That of an editable installation finds the deleted folders in the checkout.
+sys.meta_path = [one for one in sys.meta_path if "editable" not in str(one).lower()]
 import segiou
 from segiou.cli.main import main
 

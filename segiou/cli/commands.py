@@ -66,7 +66,7 @@ def _plans(job: Job) -> list[Plan]:
 
 
 def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
-    inputs.check_images([pair.id for pair in pairs], parsed)
+    inputs.check_images(lambda: [pair.id for pair in pairs], parsed)
     if not pairs and not parsed.quiet:
         part, parts = parsed.shard
         what = "an empty run is written, which segiou merge accepts"
@@ -332,5 +332,5 @@ def report(parsed: argparse.Namespace) -> int:
     run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
     run = run.excluding(parsed.exclude)
     inputs.check_report(parsed, run.options, run.plans)
-    inputs.check_images(run.ids, parsed)
+    inputs.check_images(lambda: run.ids, parsed)
     return show_run(run, parsed)

@@ -293,8 +293,11 @@ def check_findings(parsed: argparse.Namespace) -> None:
         raise ValueError(msg)
 
 
-def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
+def check_images(ids_of: Callable[[], Sequence[str]], parsed: argparse.Namespace) -> None:
     """ValueError if images are too few for intervals, have no group, or no metadata."""
+    if not (parsed.slices or wants_intervals(parsed)):
+        return  # reading the ids of a large run takes seconds
+    ids = ids_of()
     if parsed.slices and ids:
         check_slices(ids, parsed)
     if not wants_intervals(parsed):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from os.path import commonprefix
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.units import group_by_pattern
-
-#: Simple patterns that are preferred to the general one if they find the same sequences.
-_PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")
+#: Marks whose simple patterns, such as ``^[^_]+``, are preferred to the general one if they find
+#: the same sequences.
+_MARKS = "_/-"
+_NUMBER = re.compile(r"(\d+)")
+#: A position in a sequence has at most this many numbers.
+_MOST_NUMBERS = 3
 
 #: Fewer steps of a sequence do not show whether it is regular.
 _FEW_STEPS = 3
@@ -100,6 +101,25 @@ def _has_step(steps: Sequence[int], step: int) -> bool:
     return len(steps) > 0 and frames.issuperset(steps) and 2 * steps.count(step) >= len(steps)
 
 
+class _Order(NamedTuple):
+    """The order of ids by text and by the values of their numbers."""
+
+    ranks: NDArray[np.intp]
+    """The place of each id."""
+    last: list[int | None]
+    """The last number of each id."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Sequence[str]]) -> _Order:
+        """The order of ids that are divided at their numbers, which are at odd places."""
+        keys: list[list[Any]] = [[*texts] for texts in parts]
+        for key in keys:
+            key[1::2] = map(int, key[1::2])
+        ranks = np.empty(len(keys), np.intp)
+        ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        return cls(ranks, [key[-2] if len(key) > 1 else None for key in keys])
+
+
 @lru_cache(maxsize=1)  # each metric asks for the same images again
 def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     """Possible sequences of images, finest first: names with a common prefix, then numbers.
@@ -111,52 +131,62 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
     ending = same[::-1].lstrip("0123456789")
     start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
+    parts = _parts_of(ids)
+    after, fewest = len(_NUMBER.findall(ending)), min(map(len, parts)) // 2
+    order = cache(partial(_Order.of, parts))
+    plain = cache(partial(_prefixes, ids))
     candidates: list[Sequences] = []
-    for numbers in (1, 2, 3):
-        place = r"\d+" + r"\D+\d+" * (numbers - 1)
-        pattern = rf"{start}{place}\D*{re.escape(ending)}$"
-        try:
-            names = group_by_pattern(ids, pattern)
-        except ValueError:
-            break
+    for numbers in range(1, min(_MOST_NUMBERS, fewest - after) + 1):
+        names = ["".join(texts[: -2 * (numbers + after)]) for texts in parts]
         sizes = np.unique(names, return_counts=True)[1]
         if 2 * (sizes == 1).sum() <= len(sizes) and len(ids) >= 2 * len(sizes):
-            candidates.append(_plainest(ids, names) or sequences_of(ids, names, pattern))
+            place = r"\d+" + r"\D+\d+" * (numbers - 1)
+            pattern = rf"{start}{place}\D*{re.escape(ending)}$"
+            for mark in _MARKS:
+                if (groups := plain(mark)) and _is_same(groups, names):
+                    names, pattern = groups, f"^[^{mark}]+"
+                    break
+            candidates.append(_sequences(ids, names, pattern, order()))
     return tuple(candidates)
 
 
 def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
     """Sequences of given names, each in the order of the numbers in its ids."""
-    members: dict[Any, list[int]] = {}
-    for i, name in enumerate(names):
-        members.setdefault(name, []).append(i)
+    return _sequences(ids, names, pattern, _Order.of(_parts_of(ids)))
 
-    def order(i: int) -> list[tuple[int, str]]:
-        """Sort key of an id: texts by character, numbers by value."""
-        parts = re.split(r"(\d+)", ids[i])
-        return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
 
-    ordered = [sorted(part, key=order) for part in members.values()]
+def _parts_of(ids: Sequence[str]) -> list[list[str]]:
+    """Ids divided at their numbers, which are at odd places."""
+    return [*map(_NUMBER.split, ids)]
+
+
+def _sequences(ids: Sequence[str], names: Sequence[Any], pattern: str, order: _Order) -> Sequences:
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    index = np.fromiter((places[name] for name in names), np.intp, len(names))
+    ordered = np.lexsort((order.ranks, index))
+    members = tuple(np.split(ordered, np.bincount(index).cumsum()[:-1]))
     # Positions, which arrays without names have, are not evidence of a sequence.
-    positions = all(id == str(place) for place, id in enumerate(ids))
-    steps = tuple(() if positions else tuple(_steps([ids[i] for i in part])) for part in ordered)
-    arrays = tuple(np.array(part, dtype=np.intp) for part in ordered)
-    return Sequences(tuple(map(str, members)), arrays, pattern, steps)
+    if all(id == str(place) for place, id in enumerate(ids)):
+        steps: tuple[tuple[int, ...], ...] = ((),) * len(members)
+    else:
+        steps = tuple(tuple(_steps([order.last[i] for i in part.tolist()])) for part in members)
+    return Sequences(tuple(map(str, places)), members, pattern, steps)
 
 
-def _steps(ids: Sequence[str]) -> Iterator[int]:
+def _steps(numbers: Sequence[int | None]) -> Iterator[int]:
     """Differences between the last numbers of neighbours."""
-    numbers = [re.findall(r"\d+", id) for id in ids]
     for before, after in pairwise(numbers):
-        if before and after and (step := int(after[-1]) - int(before[-1])):
+        if before is not None and after is not None and (step := after - before):
             yield step
 
 
-def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
-    """The same sequences by a simple expression, if there is one."""
-    for pattern in _PLAIN_PATTERNS:
-        with suppress(ValueError):
-            groups = group_by_pattern(ids, pattern)
-            if len(set(zip(groups, names, strict=True))) == len(set(groups)) == len(set(names)):
-                return sequences_of(ids, groups, pattern)
-    return None
+def _prefixes(ids: Sequence[str], mark: str) -> list[str] | None:
+    """The text of each id before a mark; None if one starts with it."""
+    found = [id.partition(mark)[0] for id in ids]
+    return found if all(found) else None
+
+
+def _is_same(groups: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether two names of each image form the same sequences."""
+    both = set(zip(groups, names, strict=True))
+    return len(both) == len(set(groups)) == len(set(names))

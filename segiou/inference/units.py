@@ -102,18 +102,15 @@ class Units:
         """
         if self.kind == "image":
             return per_image
-        rows: Any = per_image
-        if not isinstance(rows, np.ndarray):
-            from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+        from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
-            number = len(self.index)
-            members = np.ones(number, rows.dtype), (self.index, np.arange(number))
-            table: T = sparse.csr_array(members, shape=(len(self), number)) @ rows
-            return table
-        summed: Any = np.zeros((len(self), *rows.shape[1:]), rows.dtype)
-        np.add.at(summed, self.index, rows)
-        totals: T = summed
-        return totals
+        rows: Any = per_image
+        number = len(self.index)
+        flat = rows.reshape(number, -1) if isinstance(rows, np.ndarray) else rows
+        members = np.ones(number, rows.dtype), (self.index, np.arange(number))
+        totals: Any = sparse.csr_array(members, shape=(len(self), number)) @ flat
+        table: T = totals.reshape(len(self), *rows.shape[1:])
+        return table
 
 
 def units_of(
@@ -213,11 +210,10 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     if missing:
         msg = f"{pattern!r} is not found in {some_of(missing)}; every image needs a group"
         raise ValueError(msg)
-    return tuple(
-        "/".join(part or "" for part in match.groups()) if searched.groups else match.group()
-        for match in matches
-        if match is not None
-    )
+    found = [match for match in matches if match is not None]
+    if searched.groups < 2:
+        return tuple([match[searched.groups] or "" for match in found])
+    return tuple(["/".join(part or "" for part in match.groups()) for match in found])
 
 
 def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] | None:

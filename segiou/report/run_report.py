@@ -47,10 +47,12 @@ def report_of(
     others = {*run.score_plans, *CASE_SCORES}
     measured = {one.metric: one for one in passed if one.metric in others}
     of_pixels = [one for one in passed if one.metric not in others]
-    counted, run = run._tally, run.under(protocol)
-    include = protocol.include_of(run)
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     kept = few or protocol.needs_images
+    if kept and protocol.undeclared == "miss":
+        _ = run.counts  # read with the sum, in one pass over a run file
+    counted, run = run._tally, run.under(protocol)
+    include = protocol.include_of(run)
     steps, gains_of_thresholds = _next_steps(run, protocol, include, passed, few=few, kept=kept)
     worst_images = tuple(run._table(protocol).worst(worst, worst_by)) if worst else ()
     return Report(

@@ -14,7 +14,7 @@ from segiou._support.files import Problem
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
+from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.inference.scored_runs import of_volumes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -140,7 +140,21 @@ class RunCounts(Drawable):
 
     @cached_property
     def _counts(self) -> Counts:
-        return self._stacked(self.count_parts(), self.options.num_classes)
+        number = self.options.num_classes
+        if self.path is None:
+            return self._stacked(self.count_parts(), number)
+        # Whoever needs counts also needs ids and sums, and reading a file takes longer than either.
+        ids, sums = list[str](), list[Cells]()
+
+        def parts() -> Iterator[Counts]:
+            for block in self._images.blocks(files=False):
+                ids.extend(block.ids)
+                sums.append(SparseConfusionCounts.summed(number, [block.summed()]).cells)
+                yield from self._parts_of(block)
+
+        counts = self._stacked(parts(), number)
+        vars(self).update(_ids=tuple(ids), _sums=sums)
+        return counts
 
     def _stacked(self, parts: Iterable[Counts], width: int) -> Counts:
         """Stack parts of counts into one array per count, (N, width)."""
@@ -160,11 +174,13 @@ class RunCounts(Drawable):
         ------
         Counts
         """
-        num_classes = self.options.num_classes
-        step = max(1, _PART // num_classes)
         for block in self._images.blocks(files=False):
-            for part in block.parts(step):
-                yield part.counts(num_classes)
+            yield from self._parts_of(block)
+
+    def _parts_of(self, block: Columns) -> Iterator[Counts]:
+        num_classes = self.options.num_classes
+        for part in block.parts(max(1, _PART // num_classes)):
+            yield part.counts(num_classes)
 
     def structure_counts(
         self, members: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
@@ -190,10 +206,10 @@ class RunCounts(Drawable):
 
     @cached_property
     def _tally(self) -> SparseConfusionCounts:
-        blocks = self._images.blocks(files=False)
-        return SparseConfusionCounts.summed(
-            self.options.num_classes, (block.summed() for block in blocks)
-        )
+        sums = vars(self).pop("_sums", None)
+        if sums is None:
+            sums = (block.summed() for block in self._images.blocks(files=False))
+        return SparseConfusionCounts.summed(self.options.num_classes, sums)
 
     def total(self) -> ConfusionMatrix:
         """The confusion matrix of all images."""

@@ -11,7 +11,9 @@ from PIL import Image
 
 import segiou
 from segiou.analysis.gap import steps as module
+from segiou.analysis.gap.gains import steps_with_images
 from segiou.analysis.gap.steps import top_steps
+from segiou.runs import Columns
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 
@@ -264,6 +266,23 @@ def test_the_headline_is_the_first_step_of_three_frames():
     for frames in combinations(range(0, len(truths), 6), 3):
         of = [[masks[i] for i in frames] for masks in (truths, preds)]
         headline_is_first(segiou.score(*of, labels="camvid").report())
+
+
+def test_images_of_steps_do_not_depend_on_blocks():
+    """Images with equal numbers of pixels are in the order of their ids."""
+    rng = np.random.default_rng(0)
+    truths = rng.integers(0, 4, (60, 5, 5))
+    preds = np.where(rng.random(truths.shape) < 0.2, rng.integers(0, 4, truths.shape), truths)
+    run = segiou.score([*truths], [*preds], labels=4)
+    report = run.report()
+    for size in (1, 7, 60):
+        parts = Columns.of(run.images).parts(size)
+        found = steps_with_images(report.next_steps, run.class_names, parts)
+        assert [step.images for step in found] == [step.images for step in report.next_steps]
+    (step,) = (s for s in report.next_steps if (s.kind, s.truth, s.pred) == ("confusion", "0", "1"))
+    pixels = {i: -run.tally(i).table[0, 1] for i in range(60)}
+    expected = [run.ids[i] for i in sorted(pixels, key=pixels.__getitem__)]
+    assert list(step.images) == expected[: len(step.images)]
 
 
 def test_the_interval_of_a_gain_is_that_of_left_out_images():

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from segiou import compare, score
 from segiou.counting.counts import ConfusionCounts, Counts
@@ -13,7 +14,7 @@ from segiou.inference.scored_runs import scored_images
 from segiou.inference.sequences import Sequences, sequences_in_names
 from segiou.inference.significance import permutation_test
 from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
+from segiou.inference.units import group_by_pattern, units_of
 
 
 def one_sequence(number):
@@ -475,9 +476,31 @@ def test_every_image_needs_a_group(missing):
     masks = [[[0, 1]], [[1, 1]], [[0, 0]], [[0, 1]]]
     run = score(masks, masks, labels=2, ids=list("abcd"))
     groups = {"a": "x", "b": missing, "c": "y", "d": "z"}
-    for given in (groups, groups.get, [*groups.values()]):
-        for use in (run.groups, lambda given: run.intervals(groups=given)):
+    for passed in (groups, groups.get, [*groups.values()]):
+        for use in (run.groups, lambda groups: run.intervals(groups=groups)):
             with pytest.raises(ValueError, match="no group for b; every image needs one"):
-                use(given)
+                use(passed)
     with pytest.raises(ValueError, match="no group for 1; every image"):
         units_of(4, [*groups.values()])
+
+
+@given(
+    st.sampled_from(["", "a_", "seq", "x-", "d/", "é", "9_", "a\n"]),
+    st.sampled_from(["", ".png", "_v2", "_leftImg8bit", "7", "_a7b9"]),
+    st.sets(
+        st.tuples(
+            st.sampled_from(["", "b", "c_"]),
+            st.lists(st.integers(0, 130), min_size=1, max_size=3).map(tuple),
+            st.sampled_from("_-/"),
+        ).map(lambda drawn: drawn[0] + drawn[2].join(map(str, drawn[1]))),
+        min_size=2,
+        max_size=14,
+    ),
+)
+def test_patterns_find_the_sequences_that_they_name(start, end, middles):
+    ids = tuple(start + middle + end for middle in middles)
+    for found in sequences_in_names(ids):
+        groups = np.array(group_by_pattern(ids, found.pattern))
+        assert sorted(np.concatenate(found.members).tolist()) == [*range(len(ids))]
+        for name, members in zip(found.names, found.members, strict=True):
+            assert sorted(members.tolist()) == np.flatnonzero(groups == name).tolist()

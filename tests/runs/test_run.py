@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -39,6 +40,24 @@ def test_it_is_a_sequence_of_images_by_id(run):
     assert run.images[3].id == run.ids[3]
     assert run.images[0].pixels == 48
     assert run.ignored.tolist() == [0] * 12
+
+
+ASKED = {
+    "ids": lambda run: run.ids,
+    "counts": lambda run: run.counts,
+    "total": lambda run: run.total(),
+    "verdict": lambda run: run.report().verdict,
+}
+
+
+@pytest.mark.parametrize("order", [*permutations(ASKED, 3)][::4], ids="-".join)
+def test_answers_do_not_depend_on_their_order(score, tmp_path, order):
+    """One pass over a file answers several of them."""
+    in_memory, path = score(), tmp_path / "r.sqlite"
+    score(run=path)
+    run = segiou.Run.open(path)
+    for name in order:
+        assert ASKED[name](run) == ASKED[name](in_memory), name
 
 
 def test_total_is_the_sum_of_the_images(run):

@@ -108,19 +108,24 @@ def steps_with_images(
     """Add the images that contain most of each step's pixels, and intervals of the gains."""
     index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
     held: list[list[tuple[int, str]]] = [[] for _ in steps]
+    totals = [0] * len(steps)
     start = 0
     for block in blocks:
         owner = np.repeat(np.arange(len(block)), block.sizes)
-        for place, (step, images) in enumerate(zip(steps, held, strict=True)):
+        for place, step in enumerate(steps):
             chosen = _cells_of(step, block.cells, index)
             sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
-            images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
+            first = np.argsort(-sums, kind="stable")[:_STEP_IMAGES]
+            found = [(int(sums[i]), block.ids[i]) for i in first[sums[first] > 0].tolist()]
+            held[place] = _first(held[place] + found)
+            totals[place] += int(sums.sum())
             if gains is not None:
                 cells, values = block.cells[chosen], block.values[chosen]
                 gains.add(place, start + owner[chosen], cells, values)
         start += len(block)
     located = tuple(
-        replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
+        replace(step, images=_most(images, total))
+        for step, images, total in zip(steps, held, totals, strict=True)
     )
     return located if gains is None else gains.with_limits(located)
 
@@ -140,9 +145,12 @@ def _cells_of(
     return np.equal(pred, second)
 
 
-def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
-    """The images that contain half of the pixels, those with most pixels first."""
-    first = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
+def _first(images: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The images with most pixels, in the order of their ids if these are equal."""
+    return sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
+
+
+def _most(first: list[tuple[int, str]], total: int) -> tuple[str, ...]:
+    """The first images that contain half of all pixels."""
     held = list(accumulate(n for n, _ in first))
-    half = (sum(n for n, _ in images) + 1) // 2
-    return tuple(id for _, id in first[: bisect_left(held, half) + 1])
+    return tuple(id for _, id in first[: bisect_left(held, (total + 1) // 2) + 1])
