@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.arguments import refuse_kind
+from segiou._support.csv_text import csv_name
 from segiou._support.files import read_json, read_text
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_name, did_you_mean
+from segiou._support.text import did_you_mean
 
 Row = dict[str, Any]
 

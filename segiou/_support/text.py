@@ -1,19 +1,16 @@
-"""Text formatting: plurals, percentages, JSON-ready values."""
+"""Words: plurals, lists and names in sentences; and values as plain data."""
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import chain
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 from segiou._support.files import printable
-from segiou._support.numbers import is_digits
+from segiou._support.numbers import grouped, is_digits
 
 #: Values that JSON can represent; a tuple counts as a list.
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -21,127 +18,6 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 
 #: Blanks inside a number, and before its per cent sign.
 _IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d) (?=%)")
-
-
-def percent(value: float, undefined: str = "undefined") -> str:
-    """Write a ratio in per cent with two decimals; only 0 and 1 are shown as 0 and 100 %.
-
-    >>> percent(0.46791), percent(0.999996), percent(0.00001), percent(1.0)
-    ('46.79 %', '>99.99 %', '<0.01 %', '100.00 %')
-    >>> percent(float("nan")), percent(float("nan"), "–")
-    ('undefined', '–')
-    """
-    if math.isnan(value):
-        return undefined
-    if 0.99995 <= value < 1:
-        return ">99.99 %"
-    return f"{points(value)} %"
-
-
-def points(value: float) -> str:
-    """Write a difference of ratios in percentage points with two decimals and a true minus.
-
-    >>> points(0.0081), points(-0.25), points(-0.0), points(0.00001), points(float("nan"))
-    ('0.81', '−25.00', '0.00', '<0.01', 'undefined')
-    """
-    if math.isnan(value):
-        return "undefined"
-    if 0 < abs(value) < 0.00005:
-        return "<0.01" if value > 0 else ">−0.01"
-    # Adding 0.0 removes the sign of -0.0.
-    return f"{100 * value + 0.0:.2f}".replace("-", "−")
-
-
-def signed_points(value: float, undefined: str = "–") -> str:
-    """Write a difference of ratios in percentage points with its sign and a true minus.
-
-    >>> signed_points(0.0081), signed_points(-0.25), signed_points(0.00001)
-    ('+0.81', '−25.00', '0.00')
-    """
-    if math.isnan(value):
-        return undefined
-    return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
-
-
-#: Unit of scores that are plain numbers, such as a mean number of components.
-NUMBER = "number"
-
-
-def unit_text(unit: str) -> str:
-    """A unit beside a number; empty for ratios and plain numbers."""
-    return "" if unit == NUMBER else unit
-
-
-def with_unit(title: str, unit: str) -> str:
-    """A title with the unit of its numbers, such as ``HD95, mm``; the title alone for ratios."""
-    return ", ".join(filter(None, (title, unit_text(unit))))
-
-
-def shown(value: float, unit: str = "", undefined: str = "–") -> str:
-    """Write a score: a ratio in per cent, anything else in its unit.
-
-    >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
-    ('46.79 %', '12.35 mm', '∞ mm', '–')
-    >>> shown(2.5, NUMBER)
-    '2.50'
-    """
-    if not unit or math.isnan(value):
-        return percent(value, undefined)
-    return f"{_number(value)} {unit_text(unit)}".rstrip()
-
-
-def shown_change(value: float, unit: str = "", undefined: str = "–") -> str:
-    """Write a difference of scores without its unit: in points, or in the unit of the scores.
-
-    >>> shown_change(-0.07285), shown_change(1.526, "mm"), shown_change(float("nan"), "mm")
-    ('−7.29', '+1.53', '–')
-    """
-    if not unit or math.isnan(value):
-        return signed_points(value, undefined)
-    return _number(value, "+") if abs(value) >= 0.005 else "0.00"
-
-
-def shown_range(low: float, high: float, unit: str = "") -> str:
-    """Write the limits of a score, with the unit once.
-
-    >>> shown_range(0.41, 0.499), shown_range(1.2, 3.4, "mm"), shown_range(float("nan"), 1.0)
-    ('41.00 to 49.90 %', '1.20 to 3.40 mm', '–')
-    """
-    if math.isnan(low):
-        return "–"
-    first = _number(low) if unit else points(low)
-    return f"{first} to {shown(high, unit)}"
-
-
-def change_range(low: float, high: float, unit: str = "") -> str:
-    """Write the limits of a difference of scores, without the unit.
-
-    >>> change_range(-0.0125, 0.03), change_range(0.5, 1.25, "mm")
-    ('−1.25 to +3.00', '+0.50 to +1.25')
-    """
-    return f"{shown_change(low, unit)} to {shown_change(high, unit)}"
-
-
-def change(value: float, unit: str = "") -> str:
-    """Write a difference of scores with its unit.
-
-    >>> change(-0.07285), change(1.526, "mm")
-    ('−7.29 points', '+1.53 mm')
-    """
-    return f"{shown_change(value, unit)} {unit_text(unit or 'points')}".rstrip()
-
-
-def _number(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.2f}".replace("-", "−").replace("inf", "∞")
-
-
-def count(value: int) -> str:
-    r"""Write an integer in groups of three, kept together on a line.
-
-    >>> count(1234567).replace("\N{NARROW NO-BREAK SPACE}", "_")
-    '1_234_567'
-    """
-    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def capital(sentence: str) -> str:
@@ -161,39 +37,6 @@ def see(page: str) -> str:
     'See segiou help intervals.'
     """
     return f"See segiou help {page}."
-
-
-def p_text(value: float) -> str:
-    """Write a p-value; one below the resolution of the permutations is not written as 0.
-
-    >>> p_text(0.00001), p_text(0.0123), p_text(0.53)
-    ('<0.0001', '0.0123', '0.53')
-    """
-    if math.isnan(value):
-        return "–"
-    if value < 0.00005:
-        return "<0.0001"
-    return f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
-
-
-def p_equals(value: float) -> str:
-    """Write a p-value in a sentence.
-
-    >>> p_equals(0.00001), p_equals(0.0123)
-    ('p < 0.0001', 'p = 0.0123')
-    """
-    return f"p = {p_text(value)}".replace("= <", "< ")
-
-
-def roughly(share: float) -> str:
-    """Write a share that was estimated by simulation, without spurious digits.
-
-    >>> roughly(0.786), roughly(0.999), roughly(0.0)
-    ('about 79 %', 'over 99 %', 'under 1 %')
-    """
-    if share < 0.01:
-        return "under 1 %"
-    return "over 99 %" if share > 0.99 else f"about {100 * share:.0f} %"
 
 
 def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
@@ -277,38 +120,6 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 
-def grouped(number: int, blank: str = " ") -> str:
-    """Write an integer in groups of three digits, from five digits on.
-
-    >>> grouped(4210), grouped(30067200), grouped(-12345)
-    ('4210', '30 067 200', '−12 345')
-    """
-    text = f"{number:,}" if abs(number) >= 10_000 else str(number)
-    return text.replace(",", blank).replace("-", "−")
-
-
-def short_count(value: float) -> str:
-    """Write a count in at most four characters.
-
-    >>> short_count(7), short_count(1234), short_count(98_765_432)
-    ('7', '1.2k', '99M')
-    """
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            scaled = value / limit
-            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
-    return f"{value:.0f}"
-
-
-def digits(number: float) -> str:
-    """Write a number with all its digits, so that it can be read back.
-
-    >>> digits(2.0), digits(0.1234567)
-    ('2', '0.1234567')
-    """
-    return repr(float(number)).removesuffix(".0")
-
-
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
     """Suggest the name that was probably meant, for the end of a message.
 
@@ -388,48 +199,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-#: Spreadsheets treat a cell that begins with one of these as a formula.
-_FORMULA = tuple("=+-@\t\r\n")
-
-
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    r"""Write rows as CSV, safe for any name and free of spreadsheet formulas.
-
-    Text that begins with =, +, -, @, a tab or a line end is prefixed with an
-    apostrophe, which :func:`csv_name` removes. Numbers stay numbers.
-
-    >>> csv_text([["a\rb", "=1+1", -0.5, None]])
-    '"a\rb",\'=1+1,-0.5,\n'
-    """
-    lines: list[str] = []
-    # The writer quotes cells that contain either character of its line end; lines end in \n here.
-    file = SimpleNamespace(write=lambda line: lines.append(f"{line[:-2]}\n"))
-    writer = csv.writer(file, lineterminator="\r\n")
-    for row in rows:
-        writer.writerow(map(_csv_cell, row))
-    return "".join(lines)
-
-
-def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    r"""Write rows by column as CSV; cells that a row lacks and undefined numbers are empty.
-
-    >>> csv_of([{"name": "road", "iou": 0.5}, {"name": "night", "gap": float("nan")}])
-    'name,iou,gap\nroad,0.5,\nnight,,\n'
-    """
-    several = [*rows]
-    heads = [*dict.fromkeys(chain.from_iterable(several))]
-    return csv_text([heads, *(plain([row.get(head) for head in heads]) for row in several)])
-
-
-def number_of(value: Any) -> float:
-    """A number as a float; NaN is one object, so that equal results compare equal.
-
-    >>> number_of(float("nan")) is math.nan
-    True
-    """
-    return math.nan if value != value else float(value)
-
-
 def records(**columns: Any) -> Iterator[dict[str, Any]]:
     """Rows of columns of equal length; NaN is one object, so that equal results compare equal.
 
@@ -440,31 +209,3 @@ def records(**columns: Any) -> Iterator[dict[str, Any]]:
     for row in zip(*lists, strict=True):
         cells = (math.nan if cell != cell else cell for cell in row)
         yield dict(zip(columns, cells, strict=True))
-
-
-def _csv_cell(cell: Any) -> Any:
-    if not isinstance(cell, str):
-        return cell
-    shown = printable(cell, blanks=True)
-    return f"'{shown}" if cell.startswith(_FORMULA) and cell != "-inf" else shown
-
-
-def csv_name(cell: str) -> str:
-    """Read a name back from a cell of :func:`csv_text`.
-
-    >>> csv_name("'=1+1"), csv_name("'tis")
-    ('=1+1', "'tis")
-    """
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
-
-
-def cell(value: float) -> str:
-    """A ratio in a table."""
-    return percent(value, "–")
-
-
-def tone_of(value: float) -> str:
-    """Colour for a score."""
-    if value != value:
-        return ""
-    return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"

@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from segiou._support.csv_text import csv_of, csv_text
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.text import csv_of, csv_text, encodable, plural
+from segiou._support.text import encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.junit import to_junit
 from segiou.cli.thresholds import Outcome, not_worse, outcomes

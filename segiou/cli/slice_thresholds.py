@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from segiou._support.text import plural, signed_points
+from segiou._support.numbers import signed_points
+from segiou._support.text import plural
 from segiou.analysis.slices.search import slices
 from segiou.cli.inputs import slices_options
 from segiou.cli.thresholds import Outcome, Threshold, bounds_of_change, compared

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from segiou._support.numbers import number_in
-from segiou._support.text import did_you_mean, p_equals, plain, signed_points, unit_text
+from segiou._support.numbers import number_in, p_equals, signed_points, unit_text
+from segiou._support.text import did_you_mean, plain
 from segiou.inference.significance import is_significant
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score

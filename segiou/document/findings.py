@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from segiou._support.csv_text import csv_of
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_of
 from segiou.document.parts import Part
 from segiou.document.renderers import rendered
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
-from segiou._support.text import Json, listed, percent, plain, plural, see
+from segiou._support.numbers import percent
+from segiou._support.text import Json, listed, plain, plural, see
 from segiou.inference.sequences import Members, Sequences, sequences_in_names, sequences_of
 from segiou.inference.units import (
     FEW_UNITS,

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from segiou._support import text
+from segiou._support import numbers, text
 from segiou._support.arguments import check_choice, check_integer, check_level
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
@@ -150,7 +150,7 @@ class OverUnits:
         """
         drawn = ""
         if self.resamples is not None:
-            drawn = f", {text.count(self.resamples)} resamples, seed {self.seed}"
+            drawn = f", {numbers.count(self.resamples)} resamples, seed {self.seed}"
             if self.overall_method != self.method:
                 drawn = f"; of the mean of the medians: {METHOD_WORDS[self.overall_method]}{drawn}"
         level = f"{100 * self.level:g} %"
@@ -256,10 +256,10 @@ class Intervals(OverUnits, Tabular):
         rows, unit = [*self], self.score_unit
         columns = (
             Column("name", [row.name for row in rows], 4, is_text=True),
-            Column("score", [text.shown(row.value, unit) for row in rows], 3),
+            Column("score", [numbers.shown(row.value, unit) for row in rows], 3),
             Column(
                 f"{100 * self.level:g} % interval",
-                [text.shown_range(row.low, row.high, unit) for row in rows],
+                [numbers.shown_range(row.low, row.high, unit) for row in rows],
                 2,
             ),
             Column(self._kind, [str(row.units) for row in rows], 1),
@@ -280,7 +280,7 @@ class Intervals(OverUnits, Tabular):
             if number == 1
             else ("classes are", "occur", "count", "them")
         )
-        truth = text.shown(self.truth_mean, self.score_unit)
+        truth = numbers.shown(self.truth_mean, self.score_unit)
         return Caution(
             f"{number} {are} predicted but never {occur} in the truth and {counts} as 0; without "
             f"{them}, the mean is {truth}"
@@ -301,7 +301,7 @@ class Intervals(OverUnits, Tabular):
             classes = text.classes(self.unreliable_classes)
             said.append(f"Unreliable intervals ({few}): {classes}.")
         undefined = [
-            f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
+            f"{text.called(c.name)} ({numbers.percent(c.undefined_share)})"
             for c in self.classes
             if 0 < c.undefined_share < 1
         ]
@@ -552,9 +552,9 @@ def _unseen(
 
 def _overall_sentence(intervals: Intervals) -> str:
     score = intervals.overall
-    show = partial(text.shown, unit=intervals.score_unit, undefined="undefined")
+    show = partial(numbers.shown, unit=intervals.score_unit, undefined="undefined")
     start = f"{text.capital(score.name)} is {show(score.value)} on {intervals.units_text}"
     if np.isnan(score.low):
         return f"{start} (no interval)."
     kind = f"{100 * intervals.level:g} % {METHOD_WORDS[intervals.overall_method]} interval"
-    return f"{start} ({kind} {text.shown_range(score.low, score.high, intervals.score_unit)})."
+    return f"{start} ({kind} {numbers.shown_range(score.low, score.high, intervals.score_unit)})."

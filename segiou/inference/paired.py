@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import number_of
+from segiou._support.numbers import number_of
 from segiou.inference.leave_one_out import only_class, steps_of
 from segiou.inference.limits import Limits, bounds_of, with_width
 from segiou.inference.significance import Permuted, permutation_test, share_reached

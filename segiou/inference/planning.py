@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import check_level, check_number
+from segiou._support.numbers import grouped, points, shown
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Tabular
@@ -138,7 +139,7 @@ class SampleSizes(OverUnits, Tabular):
         effects = ["" if math.isnan(e := row.design_effect) else f"{e:.2f}" for row in rows]
         columns = (
             Column("name", [row.name for row in rows], 5, is_text=True),
-            Column("score", [text.shown(row.value, unit) for row in rows], 2),
+            Column("score", [shown(row.value, unit) for row in rows], 2),
             Column("now ±", [_width(row.half_width, unit, "–") for row in rows], 3),
             Column(f"{self._kind} now", [str(row.units) for row in rows], 1),
             Column(f"{self._kind} needed", [_number(row.needed) for row in rows], 4),
@@ -342,11 +343,11 @@ def _width(value: float, unit: str, undefined: str) -> str:
     """A half-width: in points, or in the unit of the score."""
     if not math.isfinite(value):
         return undefined
-    return text.shown(value, unit) if unit else f"{text.points(value)} points"
+    return shown(value, unit) if unit else f"{points(value)} points"
 
 
 def _number(value: int | None) -> str:
-    return "–" if value is None else text.grouped(value)
+    return "–" if value is None else grouped(value)
 
 
 def _range(row: SampleSize) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
+from segiou._support.numbers import number_of
 from segiou._support.text import Json
 from segiou.inference.bootstrapping import batches
 from segiou.inference.statistics import Statistic
@@ -247,7 +248,7 @@ def power(
     def reach(number: int) -> float:
         error, freedom = spread(number)
         t = student(freedom, (1 - level) / 2) + student(freedom, 1 - target)
-        return text.number_of(t * error)
+        return number_of(t * error)
 
     number = len(units)
     result = Power(units.kind, number, level, target, reach(number))

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.text import csv_text, grouped, percent, plain, plural, shown_range
+from segiou._support.csv_text import csv_text
+from segiou._support.numbers import grouped, percent, shown_range
+from segiou._support.text import plain, plural
 from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.report.pages.page import assemble
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind
-from segiou._support.text import shown
+from segiou._support.numbers import shown
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, row_parts
 from segiou.metrics.quantile import quantile

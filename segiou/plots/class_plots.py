@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou._support.text import NUMBER, nouns, shown
+from segiou._support.numbers import NUMBER, shown
+from segiou._support.text import nouns
 from segiou.plots.score_axis import ScoreAxis, mark_special
 from segiou.plots.style import (
     IOU,

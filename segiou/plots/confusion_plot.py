@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 
-from segiou._support.text import short_count
+from segiou._support.numbers import short_count
 from segiou.metrics.ratio import Floats, ratio
 from segiou.plots.style import (
     Look,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.text import nouns, with_unit
+from segiou._support.numbers import with_unit
+from segiou._support.text import nouns
 from segiou.plots.style import MUTED, in_percent, label_x, short_name
 
 if TYPE_CHECKING:

@@ -9,20 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.text import (
-    Json,
-    called,
-    capital,
+from segiou._support.numbers import (
     change_range,
-    listed,
     p_text,
     percent,
-    plain,
-    plural,
     points,
     shown_range,
     signed_points,
 )
+from segiou._support.text import Json, called, capital, listed, plain, plural
 from segiou.document.findings import Tabular
 from segiou.document.parts import GAP, Column, Facts, Line, Part, Table
 from segiou.metrics.ratio import Floats

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from segiou._support.arguments import check_choice, check_number, read_several
-from segiou._support.numbers import number_in
-from segiou._support.text import digits
+from segiou._support.numbers import digits, number_in
 
 __all__ = ["Tolerance"]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.text import Json, did_you_mean, with_unit
+from segiou._support.numbers import with_unit
+from segiou._support.text import Json, did_you_mean
 from segiou.counting.counts import Counts
 from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import ScoreName, not_measured, read_name

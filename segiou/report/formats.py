@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou._support.csv_text import csv_of
 from segiou._support.optional import compiled_parts, import_extra
-from segiou._support.text import csv_of, plain
+from segiou._support.text import plain
 from segiou.document.renderers import RENDERERS, rendered
 from segiou.measures.score_names import ScoreName, read_name
 from segiou.measures.spellings import is_whole

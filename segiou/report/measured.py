@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.text import cell, count, with_unit
+from segiou._support.numbers import cell, count, with_unit
 from segiou.document.parts import Cell, Column as DocumentColumn, Table
 from segiou.measures.plan import Counted
 from segiou.measures.score_table import Column, ScoreTable

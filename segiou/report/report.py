@@ -12,7 +12,8 @@ import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
-from segiou._support.text import percent, plural
+from segiou._support.numbers import percent
+from segiou._support.text import plural
 from segiou.document.renderers import rendered
 from segiou.measures.score_names import ScoreName
 from segiou.measures.score_table import ScoreTable

@@ -10,31 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support import __version__
-from segiou._support.text import (
-    called,
-    capital,
-    cell,
-    count,
-    listed,
-    percent,
-    plural,
-    points,
-    tone_of,
-)
+from segiou._support.numbers import cell, count, percent, points, tone_of
+from segiou._support.text import called, capital, listed, plural
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.notebook import NAME
-from segiou.document.parts import (
-    GAP,
-    TIE,
-    Cell,
-    Column,
-    Facts,
-    Html,
-    Line,
-    Part,
-    Section,
-    Table,
-)
+from segiou.document.parts import GAP, TIE, Cell, Column, Facts, Html, Line, Part, Section, Table
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile

@@ -7,18 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import printable
-from segiou._support.text import (
-    called,
-    capital,
-    cell,
-    count,
-    listed,
-    percent,
-    plural,
-    points,
-    shown,
-    shown_range,
-)
+from segiou._support.numbers import cell, count, percent, points, shown, shown_range
+from segiou._support.text import called, capital, listed, plural
 
 if TYPE_CHECKING:
     from segiou.analysis.gap.steps import NextStep

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_kind
+from segiou._support.csv_text import csv_text
 from segiou._support.files import replacing
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_text, encodable
+from segiou._support.text import encodable
 from segiou.counting.counts import Counts, SparseConfusionCounts
 from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_score
 from segiou.inference.statistics import scored_counts

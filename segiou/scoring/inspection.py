@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from segiou._support.files import Problem, problem_lines
-from segiou._support.text import Json, count, listed, percent, plural
+from segiou._support.numbers import count, percent
+from segiou._support.text import Json, listed, plural
 from segiou.document.findings import Shown
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.labels.label_set import Color, LabelClass, LabelSet, unnamed

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import percent, plural
+from segiou._support.numbers import percent
+from segiou._support.text import plural
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.labels.loading import labelset_names, load_labels

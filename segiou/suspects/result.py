@@ -7,17 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from segiou._support.text import (
-    Json,
-    Nouns,
-    count,
-    listed,
-    nouns,
-    percent,
-    plain,
-    plural,
-    shown_range,
-)
+from segiou._support.numbers import count, percent, shown_range
+from segiou._support.text import Json, Nouns, listed, nouns, plain, plural
 from segiou.document.findings import Tabular
 from segiou.document.parts import GAP, Column, Line, Part, Table
 

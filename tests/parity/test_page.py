@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segiou import metrics
-from segiou._support.text import percent
+from segiou._support.numbers import percent
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.metrics.protocols import PROTOCOLS

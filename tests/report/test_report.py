@@ -12,7 +12,7 @@ import pytest
 
 import segiou
 from segiou import ConfusionMatrix
-from segiou._support.text import csv_name
+from segiou._support.csv_text import csv_name
 from segiou.analysis.gap.imbalance import imbalance_parts
 from segiou.document.terminal import text_of
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from segiou._support import text
+from segiou._support import numbers, text
 from segiou._support.arguments import check_choice, check_integer, check_level, read_several
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.analysis.comparison.influential import Influence
@@ -479,7 +479,7 @@ class _Compared(NamedTuple):
 
         def ends(level: float) -> tuple[float, float]:
             found = both.limits(level)
-            return text.number_of(found.low[0]), text.number_of(found.high[0])
+            return numbers.number_of(found.low[0]), numbers.number_of(found.high[0])
 
         def spread(number: int) -> tuple[float, float]:
             error, freedom = both.spread(number)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from segiou._support.text import p_text, plural, see, shown, shown_change, unit_text
+from segiou._support.numbers import p_text, shown, shown_change, unit_text
+from segiou._support.text import plural, see
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.text import (
     difference_cells,

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support import text
+from segiou._support import numbers, text
+from segiou._support.numbers import cell, shown, shown_range
 from segiou._support.optional import Drawable
-from segiou._support.text import Json, cell, shown, shown_range
+from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.document.findings import Shown
 from segiou.document.parts import Cell, Column, Part, Section, Table
@@ -191,7 +192,7 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
     if ranking.resamples and not ranking.is_resampled:
         yield f"P(best) cannot be estimated from {ranking.units_text}."
     elif ranking.resamples:
-        draws = f"{text.count(ranking.resamples)} resamples of {ranking.units_text}"
+        draws = f"{numbers.count(ranking.resamples)} resamples of {ranking.units_text}"
         ranks = "in which the model ranks first, with the spread of the intervals"
         yield f"P(best): share of {draws} {ranks}."
         if not math.isnan(ranking.tau):
@@ -216,7 +217,7 @@ def _coverage(ranking: Ranking) -> str:
     )
     if not ranking.protocol_scores:
         return covered
-    show = partial(text.shown, unit=ranking.score_unit, undefined="undefined")
+    show = partial(numbers.shown, unit=ranking.score_unit, undefined="undefined")
     scores = zip(ranking.names, ranking.protocol_scores, strict=True)
     every = text.listed([f"{show(score)} ({name})" for name, score in scores])
     return f"{covered} With every class of the protocol, they are {every}."
@@ -227,7 +228,7 @@ def _false_claim(ranking: Ranking) -> str:
     first = [model.name for model in ranking.models if model.rank == ranking.models[0].rank]
     claim = f"The claim that {first[0]} is best" if len(first) == 1 else "A claim of one best model"
     return (
-        f"{claim} is false with probability {text.percent(ranking.false_claim)}, "
+        f"{claim} is false with probability {numbers.percent(ranking.false_claim)}, "
         f"judged against its closest rival, {ranking.rival}."
     )
 

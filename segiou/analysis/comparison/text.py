@@ -9,8 +9,8 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from segiou._support import text
-from segiou._support.text import shown, shown_change, with_unit
+from segiou._support import numbers, text
+from segiou._support.numbers import shown, shown_change, with_unit
 from segiou.inference.dependence import DECLARED, Caution
 from segiou.inference.paired import FEWEST_PERMUTED
 from segiou.inference.significance import is_significant, least_p
@@ -61,7 +61,7 @@ def coverage(comparison: Comparison, pair: PairComparison) -> str:
     if not comparison.uncommon_classes or not comparison.protocol_scores:
         return ""
     scores = dict(zip(comparison.names, comparison.protocol_scores, strict=True))
-    show = partial(text.shown, unit=comparison.score_unit, undefined="undefined")
+    show = partial(numbers.shown, unit=comparison.score_unit, undefined="undefined")
     models = "both models" if len(comparison.names) == 2 else "all models"
     one = len(comparison.uncommon_classes) == 1
     some = "has a score for some models only" if one else "have a score for some models only"
@@ -83,8 +83,8 @@ def contributions(comparison: Comparison, pair: PairComparison) -> str:
     if not pair.overall.differs(comparison.level) or abs(sum(parts.values()) - whole) > 1e-9:
         return ""
     most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:3]
-    shown = [f"{text.called(name)} {text.signed_points(part)}" for name, part in most if part]
-    return f"Largest contributions to the {text.change(whole)}: {', '.join(shown)}."
+    shown = [f"{text.called(name)} {numbers.signed_points(part)}" for name, part in most if part]
+    return f"Largest contributions to the {numbers.change(whole)}: {', '.join(shown)}."
 
 
 def method(comparison: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
@@ -182,13 +182,13 @@ def outcome(comparison: Comparison, pair: PairComparison) -> Outcome:
 
 def _outcome(comparison: Comparison, pair: PairComparison) -> str:
     score, (kind, first, second) = pair.overall, outcome(comparison, pair)
-    show = partial(text.shown, unit=comparison.score_unit, undefined="undefined")
+    show = partial(numbers.shown, unit=comparison.score_unit, undefined="undefined")
     names = f"{first} and {second}"
     values = {pair.a: show(score.a), pair.b: show(score.b)}
     both = f"{score.name} {values[first]} vs {values[second]}"
     verb = "higher"
     if comparison.better == "lower":
-        verb, lower = "better", text.change(abs(score.delta), comparison.score_unit).lstrip("+")
+        verb, lower = "better", numbers.change(abs(score.delta), comparison.score_unit).lstrip("+")
         both += f" ({lower} lower)" if kind == "better" else ""
     words = {
         "better": f"{first} scores {verb} than {second}: {both}.",
@@ -224,12 +224,12 @@ def evidence(comparison: Comparison, pair: PairComparison) -> str:
         return f"Their counts differ in {pair.images_differing} of {images}."
     interval = "no interval"
     if not math.isnan(score.low):
-        ends = text.change_range(score.low, score.high, comparison.score_unit)
+        ends = numbers.change_range(score.low, score.high, comparison.score_unit)
         interval = f"{100 * comparison.level:g} % interval {ends}"
-    delta = text.change(score.delta, comparison.score_unit)
+    delta = numbers.change(score.delta, comparison.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
-        f"{text.p_equals(score.p_holm)} ({'; '.join(_basis(comparison.of(pair), pair))})."
+        f"{numbers.p_equals(score.p_holm)} ({'; '.join(_basis(comparison.of(pair), pair))})."
     )
     by_p, by_interval = score.differs(comparison.level), score.low > 0 or score.high < 0
     if by_p and by_interval and min(abs(score.low), abs(score.high)) < _ROUNDED:
@@ -276,7 +276,7 @@ def _untestable(comparison: Comparison, pair: PairComparison, family: int) -> st
 
 def _test(comparison: Comparison, pair: PairComparison) -> str:
     """The test, and where the interval comes from."""
-    number = f"{text.count(pair.permutations)} permutations"
+    number = f"{numbers.count(pair.permutations)} permutations"
     test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
     if comparison.run_scores:
         test = f"interval and t test with {comparison._image}s and training runs crossed"
@@ -284,7 +284,7 @@ def _test(comparison: Comparison, pair: PairComparison) -> str:
         test = f"paired t test and its interval (permutations need {FEWEST_PERMUTED} units)"
     elif comparison.method != "permutation":
         name = "bootstrap" if comparison.method == "percentile" else "BCa bootstrap"
-        test = f"{test} and {name} interval ({text.count(comparison.resamples or 0)} resamples)"
+        test = f"{test} and {name} interval ({numbers.count(comparison.resamples or 0)} resamples)"
     elif not comparison.too_few:
         test = f"{test} and the interval of the same permutations"
     seed = "" if comparison.seed is None or comparison.run_scores else f", seed {comparison.seed}"
@@ -303,17 +303,17 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     said = f"{start}: {least} with {100 * power.target:g} % power"
     if math.isnan(power.difference):
         return [f"{said}."]
-    asked = f"{size(power.difference)} with {text.roughly(power.now)} power"
+    asked = f"{size(power.difference)} with {numbers.roughly(power.now)} power"
     if power.needed is None and comparison.run_scores:
         return [f"{said}, and {asked}; no number of {unit} is enough without more training runs."]
     if power.needed is None:
         return [f"{said}, and {asked}; no number of {unit} up to ten million is enough."]
-    needs = f"{100 * power.target:g} % power takes about {text.count(power.needed)} {unit}"
+    needs = f"{100 * power.target:g} % power takes about {numbers.count(power.needed)} {unit}"
     return [f"{said}, and {asked}; {needs}."]
 
 
 def _size(value: float, comparison: Comparison) -> str:
-    return text.change(value, comparison.score_unit).lstrip("+")
+    return numbers.change(value, comparison.score_unit).lstrip("+")
 
 
 def _scope(comparison: Comparison) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
-from segiou._support.text import Json, percent, plain
+from segiou._support.numbers import percent
+from segiou._support.text import Json, plain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall

@@ -9,7 +9,8 @@ from typing import Any
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
-from segiou._support.text import Json, cell, points, signed_points, tone_of
+from segiou._support.numbers import cell, percent, points, signed_points, tone_of
+from segiou._support.text import Json
 from segiou.analysis.gap.baselines import (
     Baseline,
     WeightedMean,
@@ -321,15 +322,15 @@ def _score_sentences(imbalance: Imbalance) -> list[str]:
     majority = imbalance.majority
     always = text.called(str(majority.predicted_class))
     return [
-        f"{text.capital(imbalance._pixel)} accuracy is {text.percent(imbalance.pixel_accuracy)}; "
+        f"{text.capital(imbalance._pixel)} accuracy is {percent(imbalance.pixel_accuracy)}; "
         f"mean IoU over {text.plural(imbalance.mean_iou_classes, 'class', 'classes')} is "
-        f"{text.percent(imbalance.mean_iou)}, {text.points(abs(imbalance.gap))} points {where}: "
-        f"{text.points(sign * imbalance.gap_imbalance)} from class imbalance ({why}), "
-        f"{text.points(sign * imbalance.gap_false_positives)} from false positives (which IoU "
+        f"{percent(imbalance.mean_iou)}, {points(abs(imbalance.gap))} points {where}: "
+        f"{points(sign * imbalance.gap_imbalance)} from class imbalance ({why}), "
+        f"{points(sign * imbalance.gap_false_positives)} from false positives (which IoU "
         "penalises and accuracy does not).",
         f"Always predicting {always} (the majority baseline) gives "
-        f"{text.percent(majority.pixel_accuracy)} {imbalance._pixel} accuracy and "
-        f"{text.percent(majority.mean_iou)} mean IoU; {majority.skill_in_words()}.",
+        f"{percent(majority.pixel_accuracy)} {imbalance._pixel} accuracy and "
+        f"{percent(majority.mean_iou)} mean IoU; {majority.skill_in_words()}.",
     ]
 
 
@@ -341,9 +342,9 @@ def _class_sentences(imbalance: Imbalance) -> Iterator[str]:
         counted = sum(c.mean_iou_lost > 0 for c in never)
         yield (
             f"The model never predicts {text.classes(imbalance.never_predicted)}: "
-            f"{text.percent(sum(c.share for c in never))} of the {pixel}s but {counted} of "
-            f"{covered}. This costs {text.points(sum(c.accuracy_lost for c in never))} points of "
-            f"{pixel} accuracy and {text.points(sum(c.mean_iou_lost for c in never))} points of "
+            f"{percent(sum(c.share for c in never))} of the {pixel}s but {counted} of "
+            f"{covered}. This costs {points(sum(c.accuracy_lost for c in never))} points of "
+            f"{pixel} accuracy and {points(sum(c.mean_iou_lost for c in never))} points of "
             "mean IoU."
         )
     if names := imbalance.predicted_only:
@@ -365,8 +366,8 @@ def _lost_sentences(imbalance: Imbalance) -> list[str]:
     rows = [
         (
             text.called(c.name),
-            text.percent(c.share),
-            *map(text.points, (c.accuracy_cost, c.mean_iou_cost)),
+            percent(c.share),
+            *map(points, (c.accuracy_cost, c.mean_iou_cost)),
         )
         for c in lost
     ]

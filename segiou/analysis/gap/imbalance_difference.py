@@ -11,7 +11,8 @@ import numpy as np
 
 from segiou._support import text
 from segiou._support.arguments import read_several
-from segiou._support.text import Json, cell, signed_points
+from segiou._support.numbers import cell, percent, points, signed_points
+from segiou._support.text import Json
 from segiou.analysis.gap.imbalance import ClassBalance, Imbalance, counts_of_images, explain
 from segiou.counting.counts import Counts, check_counts
 from segiou.document.findings import Shown
@@ -214,8 +215,9 @@ def _coverage_sentence(difference: ImbalanceDifference) -> Iterator[str]:
 def _order_sentence(difference: ImbalanceDifference) -> str:
     name, other = (difference.names[i] for i in difference._ranked)
     a, b = (difference.models[i] for i in difference._ranked)
-    accuracies = f"({text.percent(a.pixel_accuracy)} vs {text.percent(b.pixel_accuracy)})"
-    ious, pixel = f"({text.percent(a.mean_iou)} vs {text.percent(b.mean_iou)})", difference._pixel
+    accuracies = f"({percent(a.pixel_accuracy)} vs {percent(b.pixel_accuracy)})"
+    ious = f"({percent(a.mean_iou)} vs {percent(b.mean_iou)})"
+    pixel = difference._pixel
     if difference.disagree:
         return f"{name} has higher {pixel} accuracy {accuracies} but lower mean IoU {ious}."
     if difference.accuracy_difference == 0 or difference.mean_iou_difference == 0:
@@ -237,8 +239,8 @@ def _omitted_sentence(difference: ImbalanceDifference) -> str:
     name = difference.names[difference._ranked[0]]
     return (
         f"{name} never predicts {number} ({text.classes(difference.omitted)}); "
-        f"this costs it {text.points(sum(c.accuracy_lost for c in omitted))} points of accuracy "
-        f"and {text.points(sum(c.mean_iou_lost for c in omitted))} of mean IoU."
+        f"this costs it {points(sum(c.accuracy_lost for c in omitted))} points of accuracy "
+        f"and {points(sum(c.mean_iou_lost for c in omitted))} of mean IoU."
     )
 
 
@@ -246,14 +248,14 @@ def _omission_sentences(difference: ImbalanceDifference) -> list[str]:
     higher, other = (difference.names[i] for i in difference._ranked)
     omitted, number = _omitted(difference)
     # Counts of one model do not show where the other is also wrong, so this is an upper bound.
-    most = text.points(difference.omitted_fp - difference.omitted_tp)
+    most = points(difference.omitted_fp - difference.omitted_tp)
     return [
         f"{higher} never predicts {number}: {text.classes(difference.omitted)}.",
         f"{other} predicts {'it' if len(omitted) == 1 else 'them'}: "
-        f"{text.percent(difference.omitted_tp)} of all {difference._pixel}s are true positives and "
-        f"{text.percent(difference.omitted_fp)} are false positives.",
+        f"{percent(difference.omitted_tp)} of all {difference._pixel}s are true positives and "
+        f"{percent(difference.omitted_fp)} are false positives.",
         f"This costs {other} at most {most} points of accuracy, less wherever {higher} is also "
-        f"wrong; the whole difference is {text.points(abs(difference.accuracy_difference))}.",
+        f"wrong; the whole difference is {points(abs(difference.accuracy_difference))}.",
     ]
 
 

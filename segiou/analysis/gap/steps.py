@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import Json, called, listed, nouns, percent, plain, plural, points
+from segiou._support.numbers import percent, points
+from segiou._support.text import Json, called, listed, nouns, plain, plural
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol

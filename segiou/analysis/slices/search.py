@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import text
+from segiou._support import numbers, text
 from segiou._support.arguments import check_level
 from segiou._support.table_files import check_columns
 from segiou.analysis.slices.result import (
@@ -292,7 +292,7 @@ class _Scored:
     @property
     def whole(self) -> float:
         """The score, or the difference, on all images."""
-        values = [text.number_of(one.values[0]) for one in self.models]
+        values = [numbers.number_of(one.values[0]) for one in self.models]
         return values[-1] - values[0] if len(values) > 1 else values[0]
 
     @property
@@ -366,7 +366,7 @@ class _Scored:
             gap = self._gap(part, rest, taken, is_tested=column.numbers is None)
         score, side = self._score(part, place)
         low, high = _ends(score, side, self.level)
-        scores = tuple(text.number_of(values[at]) for values in part.values)
+        scores = tuple(numbers.number_of(values[at]) for values in part.values)
         classes = int((part.defined if taken is None else part.defined & taken).sum())
         about = (column.name, value, part.number, len(part.units))
         p = side.p if isinstance(side, Change) else math.nan
@@ -376,7 +376,7 @@ class _Scored:
         """The score of some images, or of a class, and its side unless units are too few."""
         first, last = part.values[0], part.values[-1]
         change = last - first if len(self.models) > 1 else last
-        score = text.number_of(change[0 if place is None else 1 + place])
+        score = numbers.number_of(change[0 if place is None else 1 + place])
         there = None
         if len(self.models) > 1 and place is None and self.taken is not None:
             there = part.defined & self.taken
@@ -400,7 +400,7 @@ class _Scored:
         arms = weights[:, None] * reach
         down, up = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", arms, rho, arms), 0)).tolist()
         score = float(weights @ scores)
-        low, high, value = map(text.number_of, (score - down, score + up, score))
+        low, high, value = map(numbers.number_of, (score - down, score + up, score))
         return Mix(column.name, dict(shares), value, low, high)
 
     def _gap(
@@ -429,8 +429,8 @@ class _Scored:
         if is_tested and fewer >= FEWEST_TESTED:
             p = 2 * tail_of(reach, delta)
         classes = 0 if common is None else int(common.sum())
-        low, high, value = map(text.number_of, (delta - down, delta + up, delta))
-        return Gap(value, low, high, text.number_of(p), math.nan, classes, shared)
+        low, high, value = map(numbers.number_of, (delta - down, delta + up, delta))
+        return Gap(value, low, high, numbers.number_of(p), math.nan, classes, shared)
 
     def _shared(
         self, part: _Images, rest: _Images, a: _Side | None, b: _Side | None
@@ -481,7 +481,7 @@ def _ends(value: float, side: _Side | None, level: float) -> tuple[float, float]
     down, up = side.reach(level)
     bounds = (-math.inf, math.inf) if isinstance(side, _Median) else side.bounds
     low, high = with_width(value - down, value + up, bounds)
-    return text.number_of(low), text.number_of(high)
+    return numbers.number_of(low), numbers.number_of(high)
 
 
 def _slope(x: Floats, y: Floats) -> tuple[float, float]:

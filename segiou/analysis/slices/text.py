@@ -6,19 +6,16 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from segiou._support.text import (
-    capital,
+from segiou._support.numbers import (
     change,
     change_range,
-    listed,
-    nouns,
     p_equals,
     p_text,
-    plural,
     shown,
     shown_change,
     shown_range,
 )
+from segiou._support.text import capital, listed, nouns, plural
 from segiou.analysis.slices.result import FEWEST, FEWEST_TESTED
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.inference.metadata import told_apart

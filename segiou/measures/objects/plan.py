@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import digits, listed, plural
+from segiou._support.numbers import digits
+from segiou._support.text import listed, plural
 from segiou.counting.counts import ConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair

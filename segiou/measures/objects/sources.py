@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, read_several, read_spacing
 from segiou._support.files import Stamp
-from segiou._support.text import digits, listed
+from segiou._support.numbers import digits
+from segiou._support.text import listed
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
 from segiou.labels.class_options import ClassOptions

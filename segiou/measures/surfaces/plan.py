@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import printable
-from segiou._support.text import Json, did_you_mean, listed, percent
+from segiou._support.numbers import percent
+from segiou._support.text import Json, did_you_mean, listed
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Field, Layout, Parts

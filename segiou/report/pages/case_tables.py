@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
-from segiou._support.text import cell, nouns, unit_text
+from segiou._support.numbers import cell, unit_text
+from segiou._support.text import nouns
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.report.pages.image_table import LISTED
 

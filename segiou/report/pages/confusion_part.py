@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import count, short_count
+from segiou._support.numbers import count, short_count
 from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.metrics.ratio import Floats, ratio

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.text import called, capital, cell, did_you_mean
+from segiou._support.numbers import cell
+from segiou._support.text import called, capital, did_you_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.measured import distance_text
 from segiou.report.pages.page import plural

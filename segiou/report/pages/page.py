@@ -17,9 +17,7 @@ from urllib.parse import urlencode
 
 from segiou._support import __version__
 from segiou._support.files import printable
-from segiou._support.text import (
-    called,
-    capital,
+from segiou._support.numbers import (
     cell,
     count,
     p_text,
@@ -28,9 +26,9 @@ from segiou._support.text import (
     shown_change,
     shown_range,
     signed_points,
-    unbroken,
     unit_text,
 )
+from segiou._support.text import called, capital, unbroken
 from segiou.inference.units import plural_of
 from segiou.labels.label_set import BACKGROUNDS, LabelSet
 from segiou.report.wording import range_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
-from segiou._support.text import count
+from segiou._support.numbers import count
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
 from segiou.report.pages.page import plural

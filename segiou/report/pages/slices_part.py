@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.text import p_text, shown, shown_change
-from segiou.analysis.slices.text import (
-    changes,
-    interval_text,
-    mark,
-    mixes,
-    notes,
-    trends,
-    verdict,
-)
+from segiou._support.numbers import p_text, shown, shown_change
+from segiou.analysis.slices.text import changes, interval_text, mark, mixes, notes, trends, verdict
 from segiou.report.pages.image_table import ImageTable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from mask_files import score_pairs, write_pairs
 from PIL import Image
 
 import segiou
-from segiou._support.text import percent
+from segiou._support.numbers import percent
 from segiou.cli.main import main
 from segiou.measures.boundary.options import BoundaryOptions
 from segiou.measures.boundary.scores import boundary_iou
