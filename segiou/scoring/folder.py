@@ -29,7 +29,7 @@ from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_prob
 from segiou.scoring.job import Job
 from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.problems import UNDECLARED, DataError, ScoringInterrupted
-from segiou.scoring.segment_classes import labels_of
+from segiou.scoring.segment_classes import has_segments, labels_of, segments_in
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
@@ -278,7 +278,10 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         calls.on_paired(pairs)
     header = job.header(pairing, len(pairs))
     lossy, size, axes = job.allow_lossy, job.resize_pred, job.axes_of_volumes
-    scorer = PairScorer(header, *job.sources, lossy, size, job.geometry, nodata, axes)
+    segments: tuple[tuple[str, int], ...] = ()
+    if any(has_segments(pair.truth) for pair in pairing.pairs):  # of all, whatever the shard
+        segments = tuple(segments_in(place_of(job.sources[0])).items())
+    scorer = PairScorer(header, *job.sources, lossy, size, job.geometry, nodata, axes, segments)
     score_into = partial(_score_into, job, pairs, scorer, calls, executor)
     if job.run is None:
         images = _InMemory()

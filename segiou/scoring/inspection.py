@@ -269,7 +269,9 @@ def inspect_folder(
     if pairing is not None:
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
     read = _read(tasks, workers, progress or (lambda done, total: None))
-    named = joined([values_of(labels).items(), *segments_of(read)])
+    segments = joined(segments_of(read))
+    of_classes = {name: v for name, v in values_of(labels).items() if name in segments}
+    named = joined([of_classes.items(), *segments_of(read)])
     matched = [with_segment_values(one, named) for one in read]
     masks, preds = matched[: len(paths)], matched[len(paths) :]
     inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)

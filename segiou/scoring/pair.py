@@ -88,6 +88,8 @@ class PairScorer:
         Nodata value of the first truth file.
     array_axes : {"xyz", "zyx"}, optional
         Order of the axes of arrays that are volumes, or paired with volumes.
+    segments : tuple of (str, int)
+        Values of the segments of 3D Slicer's files that are not classes, by name.
     """
 
     header: Header
@@ -98,6 +100,7 @@ class PairScorer:
     geometry: Geometry = "check"
     nodata: int | None = None
     array_axes: str | None = None
+    segments: tuple[tuple[str, int], ...] = ()
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
@@ -166,7 +169,7 @@ class PairScorer:
         if raw.volume is not None:
             from segiou.masks.formats.slicer import values_of, with_values
 
-            raw = with_values(raw, values_of(labels), path)
+            raw = with_values(raw, {**dict(self.segments), **values_of(labels)}, path)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         how = {"allow_lossy": self.allow_lossy, "pages": True}
@@ -401,15 +404,6 @@ class PairScorer:
 
     def _aligned(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
         """The prediction on the grid of its truth; MaskError if they differ."""
-        both = truth.volume, pred.volume
-        if both[0] and both[1] and both[1].segments and pred.objects is None:
-            from segiou.masks.formats.slicer import renumbered
-
-            # Segments that are classes of the predictions have their values already.
-            known = {one.name for one in self.header.options.pred_labels.classes}
-            wanted = {name: value for name, value in both[0].segments if name not in known}
-            volume = renumbered(both[1], wanted, pair.pred)
-            pred = replace(pred, values=volume.values, volume=volume)
         if self.geometry == "ignore":
             return pred
         if truth.raster and pred.raster:

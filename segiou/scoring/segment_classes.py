@@ -40,16 +40,20 @@ def labels_of(labels: Labels | None, places: Iterable[Any]) -> Labels:
 
 def segments_in(place: Any) -> dict[str, int]:
     """Names and values of the segments in the files of a place; unreadable files have none."""
-    if not isinstance(place, (str, Path)):
+    if isinstance(place, Mapping):  # arrays
         return {}
     try:
-        source = open_source(place)
+        source = open_source(place) if isinstance(place, (str, Path)) else place
         single = isinstance(source, LocalFolder) and Path(source.root).is_file()
         paths = [source.root] if single else [*source.find().values()]
     except (ValueError, OSError):  # which scoring reports
         return {}
-    named = (path for path in paths if path.lower().endswith((".nrrd", ".nhdr")))
-    return joined(_segments_of(source, path) for path in named)
+    return joined(_segments_of(source, path) for path in filter(has_segments, paths))
+
+
+def has_segments(path: str) -> bool:
+    """Whether a file may have named segments."""
+    return path.lower().endswith((".nrrd", ".nhdr"))
 
 
 def _segments_of(source: Source, path: str) -> tuple[tuple[str, int], ...]:
