@@ -15,8 +15,6 @@ from segiou.metrics.ratio import Floats
 
 #: The logarithm of the smallest p, to which relative distance it is computed, in how many steps.
 _MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
-#: Decades of p above the levels that are used.
-_DECADES = 3.0
 
 
 class Scale(NamedTuple):
@@ -104,33 +102,15 @@ def tail_of(reach: Callable[[float], tuple[float, float]], value: float) -> floa
     def beyond(decades: float) -> float:
         return reach(1 - 10**-decades)[side] - abs(value)
 
-    return 0.5 * 10 ** -_crossing(beyond, 0.25, _DECADES, _MOST_DECADES)
-
-
-def _crossing(
-    function: Callable[[float], float], start: float, enough: float, most: float
-) -> float:
-    """The last place from 0 to most where a function that is negative at 0 becomes positive.
-
-    Places from start on, each twice the one before, are tried up to where it is enough. Limits of
-    few units may shrink at higher levels, because arms end at the bounds of a score.
-    """
-    below, place = (0.0, function(0.0)), start
-    above: tuple[float, float] | None = None
-    if not below[1] < 0:
-        return below[1]  # 0, or undefined
-    while above is None or place <= enough:
-        place, at = min(place, most), function(min(place, most))
-        if math.isnan(at):
-            return at
-        if at >= 0:
-            above = above or (place, at)
-        elif place == most:
-            return most
-        else:
-            below, above = (place, at), None
-        place *= 2
-    return _root(function, below, above)
+    # Limits are nested in the level, so there is one crossing, if any.
+    below = above = 0.0, beyond(0.0)
+    while above[1] < 0 and above[0] < _MOST_DECADES:
+        place = min(max(2 * above[0], 0.25), _MOST_DECADES)
+        below, above = above, (place, beyond(place))
+    if math.isnan(above[1]):
+        return math.nan
+    is_between = above[0] > 0 <= above[1]
+    return 0.5 * 10 ** -(_root(beyond, below, above) if is_between else above[0])
 
 
 def _root(
