@@ -20,7 +20,7 @@ from segiou.metrics.ratio import ratio
 
 if TYPE_CHECKING:
     from segiou.measures.plan import Plan
-    from segiou.report.report import Report
+    from segiou.report.report_numbers import ReportNumbers
     from segiou.report.score_values import ScoreValues
 
 #: Columns of the class table: name and heading.
@@ -100,14 +100,14 @@ class ClassRow:
         return {"name": self.name, **{name: self.values[name] for name in OF_PIXELS}}
 
 
-def class_table(report: Report) -> ScoreTable:
+def class_table(report: ReportNumbers) -> ScoreTable:
     """Every score that has a value of classes."""
     names, scores = report.class_names, report.scores_by_name.values()
     return _table("class", names, report.counts, [*_columns(scores, names, report)])
 
 
 def _columns(
-    scores: Iterable[ScoreValues], names: Sequence[str], report: Report
+    scores: Iterable[ScoreValues], names: Sequence[str], report: ReportNumbers
 ) -> Iterator[Column]:
     """The scores with a value of any of the rows."""
     for one in scores:
@@ -119,7 +119,7 @@ def _columns(
             yield _with_intervals(column, names, report)
 
 
-def _with_intervals(column: Column, names: Sequence[str], report: Report) -> Column:
+def _with_intervals(column: Column, names: Sequence[str], report: ReportNumbers) -> Column:
     """The column with its intervals; of pixels, those of the first score alone."""
     first = report.intervals and report.intervals.metric
     if column.name != first and column.name in PIXEL_SCORES:
@@ -128,7 +128,7 @@ def _with_intervals(column: Column, names: Sequence[str], report: Report) -> Col
     return column if intervals is None else column.with_limits(intervals, names)
 
 
-def group_table(report: Report) -> ScoreTable | None:
+def group_table(report: ReportNumbers) -> ScoreTable | None:
     """The scores of each group against the rest; None without groups."""
     counts = report.group_counts
     if counts is None:

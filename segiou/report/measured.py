@@ -19,7 +19,7 @@ from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
     from segiou.inference.intervals import Intervals
-    from segiou.report.report import Report
+    from segiou.report.report_numbers import ReportNumbers
     from segiou.runs.run import Run
 
 
@@ -60,10 +60,12 @@ def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTab
     return replace(table, note="; ".join(filter(None, (table.note, text))))
 
 
-def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
+def cells_by_row(
+    report: ReportNumbers, classes: ScoreTable, groups: ScoreTable | None
+) -> list[dict[str, Any]]:
     """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
     lines: dict[str, dict[str, Any]] = {}
-    for table in filter(None, (classes, report.group_table)):
+    for table in filter(None, (classes, groups)):
         for row in rows_of(table):  # a class may be a group of its own
             lines.setdefault(row.name, row.to_dict())
     for table in report.tables:
@@ -77,7 +79,7 @@ def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
     return [*lines.values(), *_means(report, lines)]
 
 
-def _means(report: Report, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def _means(report: ReportNumbers, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """A line of the means, if intervals were given, which are added to the lines of all rows."""
     scores, usual = report.scores_by_name.values(), report.intervals is None
     means: dict[str, Any] = {one.name: one.value for one in scores}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from segiou.analysis.gap.steps import NextStep
     from segiou.analysis.gap.threshold_gains import ThresholdGain
     from segiou.inference.intervals import Intervals
-    from segiou.report.report import Report
+    from segiou.report.report_numbers import ReportNumbers
 
 #: Most names that are listed.
 NAMED = 8
@@ -29,7 +29,7 @@ def score_text(value: float) -> str:
     return f"{100 * value:.2g} %" if 0 < abs(value) < 0.0001 else cell(value)
 
 
-def worst_score(report: Report, row: dict[str, Any], by: str) -> str:
+def worst_score(report: ReportNumbers, row: dict[str, Any], by: str) -> str:
     """The score of an image in a list of the worst, in the unit of the score."""
     unit, score = report.score_unit(by), report.scores_by_name.get(by)
     if score is not None and score.kind == "count":
@@ -42,7 +42,7 @@ def share_text(share: float) -> str:
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
 
 
-def ignored_text(report: Report) -> str:
+def ignored_text(report: ReportNumbers) -> str:
     """Share of ignored pixels."""
     return cell(report.ignored / report.pixels if report.pixels else math.nan)
 
@@ -66,7 +66,7 @@ def page_cautions(intervals: Intervals) -> list[str]:
     return ([] if first is None else [f"{capital(first.text)}."]) + intervals.class_cautions()
 
 
-def other_methods(report: Report) -> list[str]:
+def other_methods(report: ReportNumbers) -> list[str]:
     """Methods of intervals of measures that differ from that of IoU."""
     titles: dict[str, list[str]] = {}
     for one in report.measured_scores if report.intervals is not None else ():
@@ -76,14 +76,14 @@ def other_methods(report: Report) -> list[str]:
     return [f"{capital(listed(names))}: {text}." for text, names in titles.items() if text != usual]
 
 
-def verdict(report: Report) -> str:
+def verdict(report: ReportNumbers) -> str:
     """The verdict of a report: mean IoU, cautions, the costliest error, and better thresholds."""
     mean, loss = _headline(report)
     parts = (mean, *map(str, report.image_cautions), loss, threshold_text(report))
     return " ".join(filter(None, parts))
 
 
-def threshold_text(report: Report) -> str:
+def threshold_text(report: ReportNumbers) -> str:
     """The thresholds that would raise IoU; empty if there are none."""
     gains = report.threshold_gains
     if not gains:
@@ -104,7 +104,7 @@ def _gain(one: ThresholdGain) -> str:
     return f"{points(one.gain)} points ({limits})"
 
 
-def _headline(report: Report) -> tuple[str, str]:
+def _headline(report: ReportNumbers) -> tuple[str, str]:
     """Mean IoU, and the costliest error if there is one."""
     absent = _absent(report)
     if math.isnan(report.mean_iou):
@@ -126,10 +126,11 @@ def _headline(report: Report) -> tuple[str, str]:
     return mean, f"Costliest error: {_costliest(steps)}" if steps else ""
 
 
-def _absent(report: Report) -> list[str]:
+def _absent(report: ReportNumbers) -> list[str]:
     """Included classes in neither truth nor prediction."""
-    rows = zip(report.classes, report.include, strict=True)
-    return [called(row.name) for row, kept in rows if kept and row.status == "absent"]
+    counts = report.counts
+    is_absent = report.include & (counts.tp + counts.fp + counts.fn == 0)
+    return [called(report.class_names[c]) for c in is_absent.nonzero()[0].tolist()]
 
 
 def _costliest(steps: Sequence[NextStep]) -> str:
@@ -164,7 +165,7 @@ _ALIGNED = {
 }
 
 
-def pairs_text(report: Report) -> str:
+def pairs_text(report: ReportNumbers) -> str:
     """Number of pairs, missing ones, and their alignment."""
     skipped = f" ({report.left_out} skipped)" if report.left_out else ""
     lacks = (("unfinished", "unfinished"), ("partial", "shards missing"), ("unread", "incomplete"))
@@ -173,20 +174,20 @@ def pairs_text(report: Report) -> str:
     return f"{plural(report.pairs, 'pair')}{skipped}{rest}{aligned_text(report)}"
 
 
-def aligned_text(report: Report) -> str:
+def aligned_text(report: ReportNumbers) -> str:
     """Alignment of predictions with the truth, after a comma."""
     first = next(iter(report.provenance.get("merged", ())), report.provenance)
     aligned = [str(first.get(name)) for name in ("geometry", "resize_pred", "array_axes")]
     return "".join(f", {_ALIGNED[mode]}" for mode in aligned if mode in _ALIGNED)
 
 
-def counts_text(report: Report) -> str:
+def counts_text(report: ReportNumbers) -> str:
     """Number of pairs, of pixels and of ignored pixels."""
     ignored = f"{count(report.ignored)} ignored ({ignored_text(report)})"
     return f"{pairs_text(report)}, {count(report.pixels)} {report.unit}, {ignored}"
 
 
-def skipped_text(report: Report) -> str:
+def skipped_text(report: ReportNumbers) -> str:
     """Classes that are excluded from the mean, and the reasons."""
     by_reason: dict[str, list[str]] = {}
     for index, why in report.iou_mean.skipped.items():
