@@ -146,7 +146,18 @@ def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
     parameters = inspect.signature(hook.__init__).parameters.values()  # type: ignore[misc]
     names = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
     known = [*names, *kind.__annotations__]
+    check_names(hook.__name__, options, known)
+
+
+def check_names(function: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Raise a TypeError for options that a function does not have.
+
+    >>> check_names("score", {"ignore_index": 255}, ["labels", "ignore"])
+    Traceback (most recent call last):
+        ...
+    TypeError: score has no option 'ignore_index'; did you mean ignore?
+    """
     if unknown := [name for name in options if name not in known]:
         hint = did_you_mean(unknown[0], known) or f"; choose from {', '.join(known)}"
-        msg = f"{hook.__name__} has no option {unknown[0]!r}{hint}"
+        msg = f"{function} has no option {unknown[0]!r}{hint}"
         raise TypeError(msg)

@@ -315,17 +315,38 @@ def read_text(path: str | Path) -> str:
     raise ValueError(msg)
 
 
-def read_json(path: str | Path) -> Any:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of JSON with these pairs; ValueError if a key occurs twice."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in content if keys.count(key) > 1)
+        msg = f"key {twice!r} occurs {keys.count(twice)} times in one object"
+        raise ValueError(msg)
+    return content
+
+
+def check_exists(path: Path) -> None:
+    """ValueError if a file cannot be found."""
+    try:
+        path.stat()
+    except OSError as error:
+        msg = f"{path}: {os_problem(error)}"
+        raise ValueError(msg) from None
+
+
+def read_json(path: str | Path, *, unique: bool = False) -> Any:
     """The content of a JSON file; ValueError if it cannot be read, parsed, or is too large.
 
     Large files are kept, because several parts of a run read them: treat the content as
-    read-only.
+    read-only. In small ones, keys can be required to be unique.
     """
     try:
         status = Path(path).stat()
         size = status.st_size
         if size < _KEPT_JSON_BYTES:
-            return json.loads(Path(path).read_bytes())
+            hook = unique_keys if unique else None
+            return json.loads(Path(path).read_bytes(), object_pairs_hook=hook)
         if size <= _MOST_JSON_BYTES:
             with _PARSING:  # threads that wait find it parsed
                 return _parsed(Path(path).absolute(), size, status.st_mtime_ns)

@@ -13,7 +13,7 @@ from typing import Any
 
 from segiou._support.arguments import refuse_kind
 from segiou._support.csv_text import csv_name
-from segiou._support.files import read_json, read_text
+from segiou._support.files import check_exists, read_json, read_text, unique_keys
 from segiou._support.optional import import_extra
 from segiou._support.text import did_you_mean
 
@@ -63,10 +63,11 @@ def file_rows(path: Path) -> list[Row]:
 def _read(path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix == ".parquet":
+        check_exists(path)
         need = f"{path} needs pyarrow"
         return import_extra("pyarrow.parquet", need, "parquet").read_table(path).to_pylist()
     if suffix == ".json":
-        return read_json(path)
+        return read_json(path, unique=True)
     if suffix == ".jsonl":
         # Lines end at line feeds alone: other separators of Unicode may stand in strings.
         lines = enumerate(read_text(path).split("\n"), 1)
@@ -79,7 +80,7 @@ def _read(path: Path) -> Any:
 
 def _json_line(path: Path, number: int, line: str) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=unique_keys)
     except ValueError as error:
         msg = f"{path}: line {number} is not JSON: {error}"
         raise ValueError(msg) from None

@@ -120,6 +120,14 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 
+#: Options of other tools, and those that mean the same here.
+_OF_OTHERS = {
+    **dict.fromkeys(("classes", "num_classes", "n_classes", "nc", "class_names"), "labels"),
+    **dict.fromkeys(("threads", "jobs", "n_jobs", "num_workers"), "workers"),
+    **dict.fromkeys(("output_format", "json", "csv"), "format"),
+}
+
+
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
     """Suggest the name that was probably meant, for the end of a message.
 
@@ -127,13 +135,18 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     ('; did you mean camvid?', '')
     >>> did_you_mean("mIoU", ["mean_iou", "iou:CLASS"])
     '; did you mean mean_iou?'
+    >>> did_you_mean("ignore_index", ["name", "ignore"]), did_you_mean("--nc", ["--labels"])
+    ('; did you mean ignore?', '; did you mean --labels?')
     """
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in known}
     low = typed.lower()
     long_enough = [name for name in names if len(low) > 2 and name[:1] == low[:1]]
-    near = [name for name in long_enough if name.startswith(low)]
+    dashes = low[: len(low) - len(low.lstrip("-"))]
+    same = dashes + _OF_OTHERS.get(low.lstrip("-").replace("-", "_"), "-")
+    near = [name for name in names if name == same or low.startswith((f"{name}_", f"{name}-"))]
+    near = near or [name for name in long_enough if name.startswith(low)]
     near = near or get_close_matches(low, names, n=1, cutoff=0.75)
     near = near or sorted((n for n in long_enough if _is_abbreviated(low, n)), key=len)
     near = near or get_close_matches(low, names, n=1, cutoff=0.7)

@@ -388,7 +388,10 @@ def findings_format(parsed: argparse.Namespace) -> str:
         known[".csv"] = "csv"
     if parsed.format is None and ending not in known:
         extensions = listed([end for end in known if end], last=" or ")
-        msg = f"{parsed.output}: unknown extension; use {extensions}, or pass --format"
+        fix = f"use {extensions}, or pass --format"
+        if ending == ".html" and hasattr(parsed, "html"):
+            fix = f"for a page, pass --html {shlex.quote(str(parsed.output))}; for text, {fix}"
+        msg = f"{parsed.output}: unknown extension; {fix}"
         raise ValueError(msg)
     return _checked_format(parsed, str(parsed.format or known[ending]))
 

@@ -177,14 +177,6 @@ def _check_given(parsed: argparse.Namespace) -> None:
             raise ValueError(msg)
 
 
-#: Options of other tools, and those that mean the same here.
-_OF_OTHERS = {
-    **dict.fromkeys(("classes", "num-classes", "n-classes", "nc", "class-names"), "--labels"),
-    **dict.fromkeys(("threads", "jobs", "num-workers"), "--workers"),
-    **dict.fromkeys(("output-format", "json", "csv"), "--format"),
-}
-
-
 class _Parser(argparse.ArgumentParser):
     def __init__(self, prog: str, about: str) -> None:
         super().__init__(
@@ -230,8 +222,7 @@ class _Parser(argparse.ArgumentParser):
         from segiou._support.text import did_you_mean
 
         word = unknown[0].partition("=")[0]
-        ours = _OF_OTHERS.get(word.strip("-").replace("_", "-"), word)
-        hint = did_you_mean(ours, self._option_string_actions)
+        hint = did_you_mean(word, self._option_string_actions)
         if word.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
             hint = f"; to pass several files, quote the pattern: '*.{word.rpartition('.')[2]}'"
         elif not word.startswith("-") and "/" in word:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, read_several
+from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou._support.names import composed
 from segiou._support.numbers import number_in
 from segiou._support.table_files import (
@@ -121,6 +121,7 @@ def metadata_of(
     (('day', 'night'), array([ 0,  1,  0, -1]), {'slice': 1})
     """
     where = "the metadata"
+    check_kind("bins", bins, (Mapping, type(None)), "a mapping from columns to bins")
     names = None if columns is None else read_several("columns", columns, "a sequence of names")
     if isinstance(by, (str, Path)):
         if (place := table_place(str(by))) is None:
@@ -423,9 +424,10 @@ def _natural(value: str) -> tuple[int, float, str, str]:
 def _binned(name: str, numbers: _Numbers, bins: Any) -> MetadataColumn:
     """Quantiles or given edges; only quantiles are tested as a trend."""
     known = numbers.values[~np.isnan(numbers.values)]
-    is_number = bins is None or isinstance(bins, (int, np.integer))
+    is_number = bins is None or isinstance(bins, (int, np.integer, bool))
     if is_number:
-        number = check_integer(f"bins of {name}", _QUANTILES if bins is None else bins, 2)
+        several = _QUANTILES if bins is None else bins
+        number = check_integer(f"bins of {name}", several, 2, MOST_VALUES)
         edges = np.quantile(known, np.linspace(0, 1, number + 1))[1:-1]
         if numbers.are_dates and not (known % _DAY).any():
             edges = np.ceil(edges / _DAY) * _DAY  # the same bins
@@ -442,8 +444,9 @@ def _binned(name: str, numbers: _Numbers, bins: Any) -> MetadataColumn:
 
 
 def _edges(name: str, numbers: _Numbers, bins: Any) -> Floats:
+    several = read_several(f"bins of {name}", bins, "a number of quantiles, or edges")
     try:
-        edges = np.array([numbers.read(edge) for edge in bins], float)
+        edges = np.array([numbers.read(edge) for edge in several], float)
     except (TypeError, ValueError):
         edges = np.empty(0)
     if not len(edges) or (np.diff(edges) <= 0).any() or np.isnan(edges).any():

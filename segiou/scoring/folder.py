@@ -134,7 +134,7 @@ def score_folder(
         URLs supported by fsspec (``s3://bucket/folder``) are read in place.
     labels, pred_labels, ignore, exclude, unassigned
         See :class:`segiou.ConfusionMatrix`. The segments of 3D Slicer's files name their
-        classes, so they need no ``labels``.
+        classes, so they need no ``labels``, and ``objects="labels"`` implies them.
     protocol : Protocol or str
         The default protocol of the run's reports.
     truth_suffix, pred_suffix, key
@@ -245,11 +245,13 @@ def score_folder(
         If options contradict each other or the options of the run file.
     """
     arguments: dict[str, Any] = dict(locals())
-    arguments["labels"] = labels_of(labels, (truth, pred))
+    chosen = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
+    implied = (type(one).class_names({one.key: one}) for one in chosen if labels is None)
+    given = next((names for names in implied if names is not None), labels)
+    arguments["labels"] = labels_of(given, (truth, pred))
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
     options = ClassOptions.of(**{name: arguments[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes(stacklevel=3)
-    chosen = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
     return score_job(Job.of(options, chosen, arguments), calls, executor)
 
 

@@ -255,11 +255,14 @@ def _fits(options: ClassOptions, pixels: _Pixels) -> Iterator[_Fit]:
         arguments = _arguments(options, given, None, sorted(unknown))
         rows = pixels.rows(labels.class_values, ignored | unknown)
         ignore = _option("--ignore", ",".join(map(str, sorted(unknown)))) if unknown else ""
+        # Predictions with such values have no class there.
+        void = _VOID & ignored
         kept, found = ClassOptions.of(**arguments).include, [_Fit("", {}, 0.0)]
         for one in _numberings(options, labels, rows, pixels):
             matrix = pixels.matrix(rows, one.values)
             mean = _mean(matrix, rows.sum(1), kept)
             fits = matrix.sum() == rows.sum() or options.unassigned == "count"
+            fits = fits and void.isdisjoint(value for values in one.values for value in values)
             if fits and mean > found[-1].mean_iou:
                 text = " ".join(filter(None, (option, one.option, ignore)))
                 found.append(_Fit(text, arguments | {"pred_labels": one.given}, mean))

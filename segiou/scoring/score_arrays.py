@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_kind, check_several, read_several
+from segiou._support.arguments import check_kind, check_names, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import (
     as_array,
@@ -23,7 +23,7 @@ from segiou.counting.arrays import (
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.counting.window_counts import count_windows
-from segiou.labels.class_options import ClassOptions, Labels
+from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.registry import fitted, plans_of, read_measures
@@ -108,6 +108,9 @@ def score(
     >>> round(run.report().mean_iou, 4)
     0.5833
     """
+    check_names(
+        "score", options, ["labels", *ClassArguments.__annotations__, *(score.__kwdefaults__ or ())]
+    )
     classes = ClassOptions.of(labels, **options)
     classes.warn_of_ignored_classes(stacklevel=2)
     check_kind("name", name, str, "text")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import numbers, text
-from segiou._support.arguments import check_level
+from segiou._support.arguments import check_kind, check_level, check_number
 from segiou._support.table_files import check_columns
 from segiou.analysis.slices.result import (
     FEWEST,
@@ -124,6 +124,8 @@ def slices(
     [('time=day', 1.0), ('time=night', 0.583)]
     """
     check_level("level", level)
+    check_kind("mix", mix, (Mapping, type(None)), "a mapping from columns to shares of values")
+    check_kind("against", against, (str, type(None)), "a value of a column")
     if not 1 <= len(check_runs("slices", runs)) <= 2:
         msg = f"slices expects one run, or two on the same images, got {len(runs)}"
         raise TypeError(msg)
@@ -136,8 +138,7 @@ def slices(
     scored = _Scored(alone, images[0].present(), design.units, level, against, by_class)
     first = alone[0]
     _check_against(against, table)
-    mix = mix or {}
-    check_mix(mix, table)
+    mix = check_mix(mix or {}, table)
     pairs = _pairs(table.columns) if search else ()
     tested_slices, trends, tests = _tested(scored, [*table.columns, *pairs])
     return Slices(
@@ -173,20 +174,33 @@ def _check_against(against: str | None, table: Metadata) -> None:
         raise ValueError(msg + text.did_you_mean(against, known))
 
 
-def check_mix(mix: Mapping[str, Mapping[str, float]], table: Metadata) -> None:
-    """ValueError for unknown columns and values, and shares that do not sum to 1."""
+def check_mix(
+    mix: Mapping[str, Mapping[str, float]], table: Metadata
+) -> dict[str, dict[str, float]]:
+    """The shares, with a sum of 1; ValueError if this is not due to rounding to per cent.
+
+    ValueError also for unknown columns and values.
+    """
     known = {column.name: column for column in table.columns}
     check_columns("the metadata", mix, [*known])
     for name, shares in mix.items():
+        check_kind(f"mix[{name!r}]", shares, Mapping, "a mapping from values to shares")
         column = known[name]
+        for value, share in shares.items():
+            check_number(f"mix[{name!r}][{value!r}]", share)
         for value in shares:
             if value not in column.values or not column.inside(column.values.index(value)).any():
                 hint = text.did_you_mean(value, column.values)
                 msg = f"no image has {name}={value}; values: {text.listed(column.values)}{hint}"
                 raise ValueError(msg)
-        if min(shares.values(), default=-1) < 0 or not math.isclose(sum(shares.values()), 1):
+        total, rounding = sum(shares.values()), 0.005 * len(shares) + 1e-9
+        if min(shares.values(), default=-1) < 0 or not abs(total - 1) <= rounding:
             msg = f"shares of {name} must be at least 0 and sum to 1, got {dict(shares)}"
             raise ValueError(msg)
+    return {
+        name: {value: share / sum(shares.values()) for value, share in shares.items()}
+        for name, shares in mix.items()
+    }
 
 
 def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:

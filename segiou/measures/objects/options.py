@@ -97,7 +97,8 @@ class ObjectOptions(ObjectSource):
     @classmethod
     def class_names(cls, given: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The classes of images of object labels."""
-        return OBJECT_CLASSES if given.get("objects") == "labels" else None
+        chosen = given.get("objects")
+        return OBJECT_CLASSES if "labels" in (chosen, getattr(chosen, "source", "")) else None
 
     def check_arrays(self) -> None:
         """Only components are found in arrays."""
