@@ -19,6 +19,8 @@ MASK_SUFFIXES = frozenset(
 RASTER_SUFFIXES = frozenset(
     {".img", ".vrt", ".asc", ".dat", ".bsq", ".bil", ".bip", ".rst", ".sdat", ".grd", ".nc"}
 )
+#: Extensions of MATLAB and HDF5 files, which are masks in folders without any of the others.
+ARRAY_SUFFIXES = frozenset({".mat", ".h5", ".hdf5"})
 #: The problem of a file where a folder is expected.
 IS_A_FILE = "is a file, not a folder"
 #: The problem of a pickle, and its fix.
@@ -32,7 +34,6 @@ _AS_FILES = "save its masks as PNG files, or as WebDataset shards (.tar)"
 #: Problems of other files that may contain masks, by extension.
 UNSUPPORTED = {
     **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
-    **dict.fromkeys((".h5", ".hdf5", ".mat"), "is not a mask format; save with numpy.savez"),
     ".safetensors": "has arrays by name; pass the file in place of a folder",
     **dict.fromkeys((".mgz", ".mgh"), "is a volume of FreeSurfer; convert it with mri_convert"),
     ".hdr": "is the header of another file; pass that file",
@@ -79,6 +80,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         msg = f"{root}: {what}"
         raise ValueError(msg)
     masks = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
+    masks = masks or _below(root, ARRAY_SUFFIXES)
     masks = masks or _below(root, _plugin_suffixes())
     if not masks:
         layout = next((text for one, text in _LAYOUT_FILES.items() if (root / one).is_file()), None)
@@ -141,8 +143,9 @@ def masks_among(names: Iterable[str]) -> list[str]:
     """Relative paths of masks: with a known extension, or if none has, with that of a plug-in."""
     several = [*names]
     plain = [name for name in several if is_mask(name)]
-    if plain or not (added := _plugin_suffixes()):
-        return plain
+    arrays = plain or [name for name in several if is_mask(name, ARRAY_SUFFIXES)]
+    if arrays or not (added := _plugin_suffixes()):
+        return arrays
     return [name for name in several if is_mask(name, added)]
 
 
@@ -168,7 +171,7 @@ def _contents(others: Iterable[str], where: str | os.PathLike[str]) -> str:
     seen = (name for name in others if not any(part[:1] == "." for part in name.split("/")))
     named = [(split_ending(name.rpartition("/")[2])[1].lower(), name) for name in seen]
     counted = Counter(ending for ending, _ in named)
-    known = sorted(MASK_SUFFIXES | _plugin_suffixes())
+    known = sorted(MASK_SUFFIXES | ARRAY_SUFFIXES | _plugin_suffixes())
     supported = f" (supported: {', '.join(known)})"
     if not counted:
         return supported

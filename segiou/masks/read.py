@@ -16,6 +16,7 @@ from segiou._support.files import os_problem
 from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.finding import (
+    ARRAY_SUFFIXES,
     IS_A_PICKLE,
     MASK_SUFFIXES,
     RASTER_SUFFIXES,
@@ -214,6 +215,10 @@ def from_bytes(
     check_content(data, path)
     ending = split_ending(str(path))[1].lower()
     raw = None if ending in MASK_SUFFIXES else _added_or_unsupported(data, path, ending)
+    if ending in ARRAY_SUFFIXES and raw is None:
+        from segiou.masks.formats.array_files import array_mask
+
+        return array_mask(data, path, key, fits, floats=floats)
     raw = raw or _of_magic(data, path, fits, key, floats=floats) or _of_ending(data, path, ending)
     if raw is not None:
         return raw

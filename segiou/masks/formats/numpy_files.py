@@ -12,7 +12,7 @@ import lzma
 import math
 import struct
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -161,7 +161,8 @@ def npz_mask(
         arrays = _arrays(archive)
         name = key if key in arrays or len(arrays) > 1 else next(iter(arrays), "")
         if name not in arrays:
-            name = _only_mask(archive, arrays, name, path)
+            headers = {name: _header(archive, info, path) for name, info in arrays.items()}
+            name = only_mask(headers, key, path)
         values = _member(archive, arrays[name], path, fits and partial(_check_labels, fits, path))
         if name != "spacing" and "spacing" in arrays and arrays["spacing"].file_size < 1 << 12:
             spacing = npy_array(zip_member(archive, arrays["spacing"]), path)
@@ -213,24 +214,27 @@ def _check_labels(fits: Fits, path: str | Path, header: NpyHeader) -> None:
         raise MaskError(path, _no_labels(header.dtype, header.shape)) from error
 
 
-def _only_mask(
-    archive: zipfile.ZipFile, arrays: dict[str, zipfile.ZipInfo], key: str, path: str | Path
-) -> str:
-    """The only array of integers that is as large as the largest array; MaskError if several."""
-    headers = {name: _header(archive, info, path) for name, info in arrays.items()}
-    if not key and headers:
-        largest = max((one.shape for one in headers.values()), key=math.prod)
+def only_mask(arrays: Mapping[str, Any], key: str, path: str | Path) -> str:
+    """The only array of integers that is as large as the largest array; MaskError if several.
+
+    Arrays have a type and a shape.
+    """
+    known = dict(arrays.items())
+    if not key and len(known) == 1:
+        return next(iter(known))
+    if not key and known:
+        largest = max((one.shape for one in known.values()), key=math.prod)
         masks = [
             name
-            for name, one in headers.items()
+            for name, one in known.items()
             if one.dtype.kind in "biu"
             and one.shape in (largest, largest[:-1])
             and len(one.shape) > 1
         ]
         if len(masks) == 1:
             return masks[0]
-    several = [f"{name} {one.dtype} {one.shape}" for name, one in headers.items()][:8]
-    lacks = f"has no array {key!r}" if key else f"contains {len(arrays)} arrays"
+    several = [f"{name} {one.dtype} {one.shape}" for name, one in known.items()][:8]
+    lacks = f"has no array {key!r}" if key else f"contains {len(known)} arrays"
     fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"
     raise MaskError(path, f"{lacks} ({', '.join(several)}); {fix}")
 

@@ -12,7 +12,7 @@ from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import is_one_file
 from segiou.masks.sources.folders import MOST_MASKS, Source
 
-_ENDING = r"\.(?:np[yz]|tiff?)"
+_ENDING = r"\.(?:np[yz]|tiff?|mat|h5|hdf5)"
 _ARRAY = re.compile(rf"{_ENDING}$", re.IGNORECASE)
 _ITEM = re.compile(rf"(.*{_ENDING})/(\d+)", re.IGNORECASE | re.DOTALL)
 

@@ -1,0 +1,208 @@
+"""Masks in MATLAB and HDF5 files: as their own libraries write them, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+import scipy.io
+from hypothesis import HealthCheck, given, settings, strategies as st
+from mask_files import required, write_masks
+
+import segiou
+from segiou import MaskError
+from segiou.masks import open_mask, open_source, read_mask
+from segiou.masks.read import from_bytes
+
+TRUTH = np.random.default_rng(5).integers(0, 3, (4, 6)).astype(np.uint8)
+PRED = np.where(TRUTH == 2, 1, TRUTH).astype(np.uint8)
+EXPECTED = segiou.score(TRUTH, PRED, labels=3).total()
+
+
+def matlab(arrays, **options):
+    file = io.BytesIO()
+    scipy.io.savemat(file, arrays, **options)
+    return file.getvalue()
+
+
+def hdf(arrays, **options):
+    h5py = required("h5py")
+    file = io.BytesIO()
+    with h5py.File(file, "w") as stored:
+        for name, values in arrays.items():
+            stored.create_dataset(name, data=values, **options)
+    return file.getvalue()
+
+
+def matlab73(arrays, tmp_path):
+    """As MATLAB 7.3 writes them: behind a block of its own, with reversed axes."""
+    h5py = required("h5py")
+    path = tmp_path / "x.mat"
+    with h5py.File(path, "w", userblock_size=512) as stored:
+        for name, values in arrays.items():
+            stored.create_dataset(name, data=np.asarray(values).T)
+    data = path.read_bytes()
+    path.unlink()
+    return b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512) + data[512:]
+
+
+def write(folder, name, data):
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int16", "uint16", "int32", "int64", "f8", "f4", "bool"]
+)
+@pytest.mark.parametrize("options", [{}, {"do_compression": True}, {"format": "4"}])
+def test_matlab_files(tmp_path, dtype, options):
+    if options == {"format": "4"} and dtype in ("int64", "bool", "uint8"):
+        pytest.skip("version 4 has other types")
+    values = (TRUTH > 0) if dtype == "bool" else TRUTH.astype(dtype)
+    found = read_mask(write(tmp_path, "a.mat", matlab({"seg": values}, **options)))
+    np.testing.assert_array_equal(found, values)
+    assert found.dtype.kind in "biu"
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "gzip", "chunks": (2, 3)}])
+@pytest.mark.parametrize("name", ["a.h5", "a.hdf5", "a.mat"])
+def test_hdf5_files(tmp_path, options, name):
+    found = read_mask(write(tmp_path, name, hdf({"deep/seg": TRUTH}, **options)))
+    np.testing.assert_array_equal(found, TRUTH)
+
+
+def test_matlab_73_has_reversed_axes(tmp_path):
+    square = np.arange(9, dtype=np.uint8).reshape(3, 3)
+    for values in (TRUTH, square):
+        data = matlab73({"seg": values}, tmp_path)
+        np.testing.assert_array_equal(read_mask(write(tmp_path, "a.mat", data)), values)
+
+
+@pytest.mark.parametrize("ending", ["mat", "h5"])
+def test_folders_are_scored(tmp_path, ending):
+    save = matlab if ending == "mat" else hdf
+    arrays = {"image": np.zeros((4, 6, 3)), "seg": TRUTH, "spacing": np.ones(3)}
+    write(tmp_path / "truth", f"a.{ending}", save(arrays))
+    write_masks(tmp_path / "pred", {"a": PRED})
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    assert run.total() == EXPECTED
+    write(tmp_path / "truth", f"a.{ending}", save({**arrays, "ids": TRUTH.astype(int)}))
+    with pytest.raises(segiou.DataError, match=r"contains 4 arrays .*--array-key TRUTH,PRED"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    how = {"labels": 3, "array_key": "seg", "run": tmp_path / "r.sqlite"}
+    assert segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **how).total() == EXPECTED
+    with pytest.raises(segiou.DataError, match="has no array 'gts'"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3, array_key="gts")
+
+
+def test_other_masks_in_a_folder_come_first(tmp_path):
+    write_masks(tmp_path, {"a": TRUTH})
+    write(tmp_path, "a.mat", matlab({"seg": PRED}))
+    assert [*open_source(tmp_path).find()] == ["a.png"]
+
+
+@pytest.mark.parametrize("key", ["GTcls.Segmentation", "GTcls.inner.Segmentation"])
+def test_fields_of_structs(tmp_path, key):
+    """As in SBD, the extended annotations of Pascal VOC."""
+    fields = {"Boundaries": 3.0, "Segmentation": TRUTH}
+    content = {"GTcls": {"inner": fields} if "inner" in key else fields}
+    path = write(tmp_path, "a.mat", matlab(content))
+    with pytest.raises(MaskError, match=r"no array of numbers \(GTcls struct .*STRUCT\.FIELD"):
+        open_mask(path)
+    found = from_bytes(path.read_bytes(), path, key=key)
+    np.testing.assert_array_equal(found.values, TRUTH)
+    for wrong in ("GTcls.Segmentations", "GTcl.Segmentation", "GTcls.Segmentation.x"):
+        with pytest.raises(MaskError, match=f"has no array '{wrong}'"):
+            from_bytes(path.read_bytes(), path, key=wrong)
+
+
+@pytest.mark.parametrize("ending", ["mat", "h5"])
+def test_scores_and_volumes(tmp_path, ending):
+    save = matlab if ending == "mat" else hdf
+    write_masks(tmp_path / "truth", {"a": TRUTH > 0})
+    path = write(tmp_path / "pred", f"a.{ending}", save({"p": (TRUTH > 0) * 0.9}))
+    with pytest.raises(MaskError, match=r"contains float64 values; .*--scores"):
+        open_mask(path)
+    how = {"labels": 2, "pred_threshold": 0.5}
+    assert segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **how).report().mean_iou == 1
+    for side in ("t", "p"):
+        write(tmp_path / side, f"a.{ending}", save({"v": np.stack([TRUTH] * 5)}))
+    with pytest.raises(segiou.DataError, match="--array-axes nyx"):
+        segiou.score_folder(tmp_path / "t", tmp_path / "p", labels=3)
+    for axes, images in (("nyx", 5), ("zyx", 1)):
+        run = segiou.score_folder(tmp_path / "t", tmp_path / "p", labels=3, array_axes=axes)
+        assert len(run) == images
+
+
+def test_without_h5py_its_extra_is_named(tmp_path, monkeypatch):
+    data = hdf({"seg": TRUTH})
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(MaskError, match=r"a.h5: HDF5 .*pip install 'segiou\[hdf5\]'"):
+        open_mask(write(tmp_path, "a.h5", data))
+
+
+def test_arrays_that_take_too_much_memory(tmp_path):
+    h5py = required("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:  # nothing is stored
+        file.create_dataset("seg", (1 << 20, 1 << 20), "u1", chunks=(1 << 10, 1 << 10))
+    with pytest.raises(MaskError, match="declares 1099511627776 bytes"):
+        open_mask(path)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("seg", (4, 6), "u1", chunks=(1 << 16, 1 << 15), maxshape=(None, None))
+    with pytest.raises(MaskError, match="has chunks of 2147483648 bytes"):
+        open_mask(path)
+    data = bytearray(matlab({"seg": TRUTH.astype(np.uint8)}))
+    data[176:184] = np.array([1 << 30, 1 << 20], "<i4").tobytes()  # its dimensions
+    with pytest.raises(MaskError, match=r"declares|corrupt"):
+        from_bytes(bytes(data), "a.mat")
+
+
+def test_arrays_in_other_files_are_refused(tmp_path):
+    h5py = required("h5py")
+    (tmp_path / "secret").write_bytes(bytes(24))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        place = [(str(tmp_path / "secret"), 0, 24)]
+        file.create_dataset("seg", (4, 6), "u1", external=place)
+    with pytest.raises(MaskError, match="in other files; save it in one file"):
+        open_mask(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["seg"] = h5py.ExternalLink("a.h5", "/seg")
+    with pytest.raises(MaskError, match="has no array"):
+        open_mask(tmp_path / "b.h5")
+
+
+FILES = {
+    "mat": matlab({"seg": TRUTH}),
+    "packed.mat": matlab({"seg": TRUTH, "image": np.ones((4, 6, 3))}, do_compression=True),
+    "struct.mat": matlab({"seg": {"a": TRUTH}}),
+}
+
+
+@pytest.mark.parametrize("name", [*FILES, "h5"])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_damaged_files_never_give_wrong_types_or_tracebacks(name, data):
+    if name == "h5":
+        required("h5py")
+    whole = FILES.get(name) or hdf({"seg": TRUTH}, compression="gzip", fletcher32=True)
+    damaged = bytearray(whole[: data.draw(st.integers(1, len(whole)))])
+    for _ in range(data.draw(st.integers(0, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    path = "a.h5" if name == "h5" else "a.mat"
+    try:
+        raw = from_bytes(bytes(damaged), path, key="seg")
+    except MaskError as error:
+        assert error.path == path
+        assert "\n" not in error.problem
+    else:
+        assert raw.values.dtype.kind in "biu"
+
+
+@given(st.binary(max_size=600), st.sampled_from(["a.mat", "a.h5"]))
+def test_random_files_are_refused(data, path):
+    with pytest.raises(MaskError):
+        from_bytes(data, path)
