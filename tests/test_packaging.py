@@ -105,6 +105,7 @@ def test_every_hook_has_an_extra_and_every_extra_a_user():
         "remote",
         "volumes",
         "geo",
+        "hdf5",
         "yaml",
     }
     extras = set(PROJECT["project"]["optional-dependencies"])

@@ -166,8 +166,8 @@ def score_folder(
         For two classes in greyscale masks with soft edges, such as JPEG files:
         values from this one on are the second class.
     array_key : str, optional
-        Name of the array with the mask in ``.npz`` files with several; names for
-        truth and prediction are separated by a comma: ``"gts,segs"``.
+        Name of the array with the mask in ``.npz``, ``.mat`` and ``.h5`` files with several;
+        names for truth and prediction are separated by a comma: ``"gts,segs"``.
     array_axes : {"xyz", "zyx", "nyx"}, optional
         Whether arrays (``.npy``, ``.npz``, TIFF) paired with volumes have the axes of the
         file of the volume, or reversed ones. If it is omitted, nnU-Net's files of
