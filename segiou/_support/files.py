@@ -295,6 +295,15 @@ def os_problem(error: Exception) -> str:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
+def is_pointer(path: str | Path) -> bool:
+    """Whether a file is a pointer that Git LFS has left in place of it."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(LFS_POINTER)) == LFS_POINTER
+    except OSError:
+        return False
+
+
 def read_text(path: str | Path) -> str:
     """The text of a file in UTF-8, or in UTF-16 with its mark, as Excel writes "Unicode text".
 
@@ -358,9 +367,8 @@ def read_json(path: str | Path, *, unique: bool = False) -> Any:
     except RecursionError:
         msg = f"{path}: is not valid JSON: nested too deeply"
     except ValueError as error:
-        with Path(path).open("rb") as file:
-            is_pointer = file.read(len(LFS_POINTER)) == LFS_POINTER
-        msg = f"{path}: {IS_A_POINTER if is_pointer else f'is not valid JSON: {error}'}"
+        problem = IS_A_POINTER if is_pointer(path) else f"is not valid JSON: {error}"
+        msg = f"{path}: {problem}"
     raise ValueError(msg)
 
 

@@ -22,11 +22,11 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from segiou._support.files import LFS_POINTER, Stamp, os_problem
+from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, os_problem
 from segiou._support.optional import import_extra
 from segiou.masks.finding import check_found, masks_among, unknown_part
 from segiou.masks.formats.numpy_files import zip_member
-from segiou.masks.raw_mask import MaskError, check_content, damage
+from segiou.masks.raw_mask import MaskError, damage
 from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, stamp_of, version_of
 
 #: Row groups are read whole; larger ones would need too much memory.
@@ -76,9 +76,12 @@ class ArchiveFolder:
             members = self._members()
         except Exception as error:
             text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
-            with Path(self.archive).open("rb") as file:
-                check_content(file.read(len(LFS_POINTER)), self.archive)
-            msg = f"{self.root}: cannot be read as an archive: {text}"
+            text = (
+                IS_A_POINTER
+                if is_pointer(self.archive)
+                else f"cannot be read as an archive: {text}"
+            )
+            msg = f"{self.root}: {text}"
             raise ValueError(msg) from error
         folder = self.root[len(self.archive) :].strip("/")
         inner = f"{folder}/" if folder else ""
@@ -283,9 +286,8 @@ class ParquetFile:
         except ImportError:
             raise
         except Exception as error:
-            with Path(self.file).open("rb") as content:
-                check_content(content.read(len(LFS_POINTER)), self.file)
-            msg = f"{self.root}: cannot be read as Parquet: {error}"
+            text = f"cannot be read as Parquet: {error}"
+            msg = f"{self.root}: {IS_A_POINTER if is_pointer(self.file) else text}"
             raise ValueError(msg) from error
 
 
