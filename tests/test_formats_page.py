@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io
 import tifffile
 from mask_files import png, required, write_masks
 
@@ -243,6 +244,15 @@ def array_stores():
     Path("classes.toml").write_text(LABELS.to_toml())
 
 
+def matlab():
+    for side, masks in (("truth", TRUTH), ("predictions", PRED)):
+        Path(side).mkdir()
+        for id, mask in masks.items():
+            name, key = ("GTcls", "Segmentation") if side == "truth" else ("x", "pred")
+            content = {key: mask.astype(np.uint8)}
+            scipy.io.savemat(f"{side}/{id}.mat", {name: content} if name == "GTcls" else content)
+
+
 def points():
     for side, folder in (("dataset", "labels"), ("predictions", "predictions")):
         path = Path(side) / "sequences" / "08" / folder / "000000.label"
@@ -269,6 +279,7 @@ FILES = {
     "GeoTIFF": geotiff,
     "Arrays of three axes": stacks,
     "Zarr and safetensors": array_stores,
+    "MATLAB and HDF5": matlab,
     "Points": points,
 }
 COMMANDS = [

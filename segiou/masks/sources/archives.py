@@ -76,12 +76,8 @@ class ArchiveFolder:
             members = self._members()
         except Exception as error:
             text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
-            text = (
-                IS_A_POINTER
-                if is_pointer(self.archive)
-                else f"cannot be read as an archive: {text}"
-            )
-            msg = f"{self.root}: {text}"
+            text = f"cannot be read as an archive: {text}"
+            msg = f"{self.root}: {IS_A_POINTER if is_pointer(self.archive) else text}"
             raise ValueError(msg) from error
         folder = self.root[len(self.archive) :].strip("/")
         inner = f"{folder}/" if folder else ""
