@@ -18,11 +18,11 @@ from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
-    asked_measures,
     implied_classes,
     measure_keys,
     measure_of,
     measure_of_score,
+    measures_from_options,
 )
 from segiou.measures.score_names import read_name
 from segiou.metrics.protocols import load_protocol
@@ -57,7 +57,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         arguments["area"] = arguments["area"] or "where known"
     by_heading = names_by_heading("score")
     _check_installed(arguments, by_heading)
-    return Job.of(options, asked_measures(arguments, options, by_heading), arguments)
+    return Job.of(options, measures_from_options(arguments, options, by_heading), arguments)
 
 
 def _check_installed(given: Mapping[str, Any], by_heading: Mapping[str, Sequence[str]]) -> None:

@@ -21,7 +21,7 @@ Checks = Mapping[str, Check]
 
 #: Methods of the contract that may raise ValueError for a choice of the user.
 _CHOICES = (
-    *("asked", "of", "for_score", "fitted", "resolved", "predictions", "plan"),
+    *("from_options", "of", "for_score", "with_defaults", "resolved", "predictions", "plan"),
     *("plan_from", "from_dict", "read_prediction", "check"),
     *("class_names", "check_arrays", "read", "shared", "stamp"),
 )
@@ -153,14 +153,14 @@ def _described(got: object) -> str:
     return kind if shape is None else f"{kind} of {getattr(got, 'dtype', '?')}, shape {shape}"
 
 
-def _laid_out(owner: Any, layout: Any, *_: Any) -> Layout:
+def _check_layout(owner: Any, layout: Any, *_: Any) -> Layout:
     if not isinstance(layout, Mapping):
         raise refuse("a mapping of names to Field", layout)
     check_layout(layout)
     return layout
 
 
-def _counted(owner: Any, parts: Any, pairs: Any) -> Parts:
+def _check_parts(owner: Any, parts: Any, pairs: Any) -> Parts:
     number = len(pairs) if isinstance(pairs, Sequence) else 1
     if not isinstance(parts, Parts):
         raise refuse("Parts", parts)
@@ -170,7 +170,7 @@ def _counted(owner: Any, parts: Any, pairs: Any) -> Parts:
     return parts
 
 
-def _columns(owner: Any, columns: Any, parts: Parts) -> Any:
+def _check_columns(owner: Any, columns: Any, parts: Parts) -> Any:
     if not isinstance(columns, Mapping):
         raise refuse("a mapping of names to arrays", columns)
     for name, values in columns.items():
@@ -180,7 +180,7 @@ def _columns(owner: Any, columns: Any, parts: Parts) -> Any:
     return columns
 
 
-def _tabulated(owner: Any, table: Any, *_: Any) -> Any:
+def _check_table(owner: Any, table: Any, *_: Any) -> Any:
     from segiou.measures.score_table import ScoreTable
 
     if table is not None and not isinstance(table, ScoreTable):
@@ -188,7 +188,7 @@ def _tabulated(owner: Any, table: Any, *_: Any) -> Any:
     return table
 
 
-def _scored(owner: Any, scores: Any, *_: Any) -> dict[str, Score]:
+def _checked_scores(owner: Any, scores: Any, *_: Any) -> dict[str, Score]:
     """The scores with functions that run guarded."""
     if not isinstance(scores, Mapping) or not scores:
         raise refuse("a mapping of names to Score, at least one", scores)
@@ -250,6 +250,11 @@ def _checked_values(name: str, values: Any, argument: Any, width: int) -> Any:
 
 
 PLAN_CHECKS: Checks = {
-    **dict.fromkeys(("count", "count_several"), _counted),
-    **{"layout": _laid_out, "scores": _scored, "columns": _columns, "table": _tabulated},
+    **dict.fromkeys(("count", "count_several"), _check_parts),
+    **{
+        "layout": _check_layout,
+        "scores": _checked_scores,
+        "columns": _check_columns,
+        "table": _check_table,
+    },
 }

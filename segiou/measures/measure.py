@@ -63,7 +63,7 @@ class Measure(ABC):
             guard(cls, _CHECKS)
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> Measure | None:
         """Read the options of the command line: ``--KEY``, and ``--KEY-FIELD`` for each field.
 
         Parameters
@@ -126,7 +126,7 @@ class Measure(ABC):
         """
         return f"--{cls.key}"
 
-    def fitted(self, labels: Any, spacing: Any) -> Measure:
+    def with_defaults(self, labels: Any, spacing: Any) -> Measure:
         """The same measure with defaults that a label set and a spacing determine.
 
         Parameters
@@ -307,20 +307,22 @@ def read_number(option: str, value: str, kind: type[int] | type[float]) -> Any:
         raise ValueError(msg) from None
 
 
-def _planned(owner: Any, plan: Any, *_: Any) -> Any:
+def _check_plan(owner: Any, plan: Any, *_: Any) -> Any:
     if not isinstance(plan, Plan):
         raise refuse("a Plan", plan)
     _ = plan.layout, plan.scores  # faults are found before anything is counted
     return plan
 
 
-def _measure(owner: Any, result: Any, *_: Any) -> Any:
+def _check_measure(owner: Any, result: Any, *_: Any) -> Any:
     if result is not None and not isinstance(result, Measure):
         raise refuse("a Measure", result)
     return result
 
 
 _CHECKS: Checks = {
-    **dict.fromkeys(("plan", "plan_from"), _planned),
-    **dict.fromkeys(("asked", "of", "for_score", "fitted", "resolved"), _measure),
+    **dict.fromkeys(("plan", "plan_from"), _check_plan),
+    **dict.fromkeys(
+        ("from_options", "of", "for_score", "with_defaults", "resolved"), _check_measure
+    ),
 }

@@ -159,11 +159,11 @@ def read_measures(measures: Any, **short: Any) -> tuple[Measure, ...]:
     return tuple(by_key.values())
 
 
-def fitted(
+def with_defaults(
     measures: Iterable[Measure], labels: Any, spacing: Sequence[float] | None
 ) -> tuple[Measure, ...]:
     """The measures with defaults that a label set and a spacing determine."""
-    return tuple(one.fitted(labels, spacing) for one in measures)
+    return tuple(one.with_defaults(labels, spacing) for one in measures)
 
 
 def flag_of(key: str, score: str = "") -> str:
@@ -171,18 +171,20 @@ def flag_of(key: str, score: str = "") -> str:
     return measure_of(key).flag_for(score) if key in measure_keys() else f"--{key}"
 
 
-def asked_measures(
+def measures_from_options(
     given: Mapping[str, Any], classes: ClassOptions, options: Mapping[str, Sequence[str]]
 ) -> tuple[Measure, ...]:
     """The measures that a command line asks for; only their modules are loaded.
 
     ``options`` are the names of options by their heading, which is the key of their measure.
     """
-    measures = (measure_of(key).asked(given, classes) for key in _asked_keys(given, options))
+    measures = (
+        measure_of(key).from_options(given, classes) for key in _requested_keys(given, options)
+    )
     return tuple(one for one in measures if one is not None)
 
 
-def _asked_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> list[str]:
+def _requested_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> list[str]:
     # Nobody can ask for a measure of another package whose key is an option of segiou.
     named = {key: [key] for key in measure_keys() if key not in RESERVED} | {**options}
     return [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
@@ -191,8 +193,8 @@ def _asked_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) 
 def implied_classes(
     given: Mapping[str, Any], options: Mapping[str, Sequence[str]]
 ) -> list[str] | None:
-    """Names of the classes that a measure of a command line implies, if any; see asked_measures."""
-    several = (measure_of(key).class_names(given) for key in _asked_keys(given, options))
+    """Names of the classes that a measure of a command line implies, if any."""
+    several = (measure_of(key).class_names(given) for key in _requested_keys(given, options))
     return next((list(names) for names in several if names is not None), None)
 
 

@@ -13,7 +13,7 @@ from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import axis_in_image, not_compiled, with_dimensions_of
 from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
-from segiou.measures.registry import fitted, measure_of, read_measures
+from segiou.measures.registry import measure_of, read_measures, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount, check_packed, in_order_of
@@ -79,7 +79,7 @@ class Evaluator(Accumulator):
         classes = ClassOptions.of(labels, **options)
         classes.warn_of_ignored_classes(stacklevel=3)
         header = Header(classes, load_protocol(protocol), name)
-        self._start(header, fitted(read_measures(measures), labels, None), conflict)
+        self._start(header, with_defaults(read_measures(measures), labels, None), conflict)
 
     @classmethod
     def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:

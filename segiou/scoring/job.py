@@ -32,7 +32,7 @@ from segiou.masks.sources.opening import ADJUSTMENTS, adjusted, is_array_name, o
 from segiou.masks.sources.pairing import Pairing
 from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.measures.mask_pair import Masks
-from segiou.measures.registry import fitted, plans_of
+from segiou.measures.registry import plans_of, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.scoring.array_axes import ARRAY_AXES, BY_SHAPE, OF_VOLUMES, STACKED
@@ -141,7 +141,7 @@ class Job:
         if (ids := given["ids"]) is not None:
             arguments["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
             arguments["ids"] = ids_of(ids)
-        arguments["measures"] = fitted(measures, given["labels"], given.get("spacing"))
+        arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
         if arguments.get("class_files"):  # the remaining pixels are not a class
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0

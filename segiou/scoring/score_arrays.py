@@ -26,7 +26,7 @@ from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.registry import fitted, plans_of, read_measures
+from segiou.measures.registry import plans_of, read_measures, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import NO_FILES, Columns, ImageCount
@@ -121,7 +121,7 @@ def score(
     if ids is not None:
         check_several("ids", ids, "one id per image")
     asked = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
-    chosen = fitted(asked, labels, spacing)
+    chosen = with_defaults(asked, labels, spacing)
     if threshold is not None:  # images alone do not show channels
         classes.check_scores(tuple(getattr(pred, "shape", ())), None)
     scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)

@@ -58,7 +58,7 @@ class AreaOptions(Measure):
         check_flag("required", self.required)
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> AreaOptions | None:
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> AreaOptions | None:
         """Options from the command line."""
         return cls(required=given["area"] is True) if given.get("area") else None
 

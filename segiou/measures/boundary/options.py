@@ -55,7 +55,9 @@ class BoundaryOptions(BandOptions):
         return cls() if choice is True else choice
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> BoundaryOptions | None:
+    def from_options(
+        cls, given: Mapping[str, Any], classes: ClassOptions
+    ) -> BoundaryOptions | None:
         """Options from the command line; widths in mm are those of surfaces."""
         texts = split_lengths("--boundary", given.get("boundary") or "")
         widths = [text for text in texts if not text.endswith("mm")]

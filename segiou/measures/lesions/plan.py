@@ -90,7 +90,7 @@ class LesionOptions(Measure):
         return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> LesionOptions | None:
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> LesionOptions | None:
         """Options from the command line."""
         return cls(given["lesions"]) if given.get("lesions") else None
 

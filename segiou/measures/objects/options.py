@@ -86,7 +86,7 @@ class ObjectOptions(ObjectSource):
         return ", ".join([self.source, *(f"{name}={value}" for name, value in options.items())])
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ObjectOptions | None:
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> ObjectOptions | None:
         """Options from the command line."""
         if given["objects"] is None:
             return None
@@ -109,7 +109,7 @@ class ObjectOptions(ObjectSource):
             )
             raise ValueError(msg)
 
-    def fitted(self, labels: Any, spacing: Any) -> ObjectOptions:
+    def with_defaults(self, labels: Any, spacing: Any) -> ObjectOptions:
         """Options completed with the given label set and spacing."""
         options = self.with_things_of(labels)
         in_mm = isinstance(options.min_size, str)

@@ -139,7 +139,7 @@ class ScoreOptions(Measure):
         return "--scores --scores-regions" if score == "aupro" else "--scores"
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ScoreOptions | None:
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> ScoreOptions | None:
         """Options from the command line."""
         options = {name: given.get(name) for name in _OPTIONS}
         if not (kind := given.get("scores")):

@@ -110,7 +110,7 @@ class SurfaceOptions(SurfaceRules):
         return "--surface"
 
     @classmethod
-    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> SurfaceOptions | None:
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> SurfaceOptions | None:
         """Options from the command line, with the convention of the protocol by default."""
         texts = split_lengths("--boundary", given.get("boundary") or "")
         widths = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
