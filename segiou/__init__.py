@@ -11,4 +11,4 @@ Names are loaded when they are first used, so that importing costs little.
 
 from segiou._support import __version__ as __version__, lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(__name__, folders=True)

@@ -6,7 +6,6 @@ from segiou import (
     hooks as hooks,
     inference as inference,
     labels as labels,
-    maps as maps,
     masks as masks,
     measures as measures,
     metrics as metrics,

@@ -391,6 +391,7 @@ def test_rooms_stay_few():
 PAGE = PAGE_PATH.read_text(encoding="utf-8")
 
 
+@pytest.mark.needs("maps", "measures.lesions", "measures.surfaces", "measures.topology")
 def test_every_file_of_the_page_exists():
     paths = set(re.findall(r"`([\w./-]+(?:/|\.(?:pyi?|c|toml|md)))`", PAGE)) - {"__init__.pyi"}
     assert len(paths) > 40

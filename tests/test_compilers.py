@@ -75,6 +75,7 @@ def test_no_source_gives_a_warning(tmp_path, name):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.sanitize
 def test_what_clang_builds_passes_the_tests(tmp_path):
     if not shutil.which("clang"):
@@ -88,6 +89,7 @@ def test_what_clang_builds_passes_the_tests(tmp_path):
     run_rebuilt("clang", tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.sanitize
 @pytest.mark.parametrize("build", ["portable", "avx2"])
 def test_every_processor_gets_the_same_bits(tmp_path, build):

@@ -1,65 +1,42 @@
-"""Kinds of scores and features whose folders were deleted: their options name what is missing."""
+"""Without the folders of some kinds of scores and of maps, the rest works and names the missing."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from deletable import WORDS, copy_without, needed_by, python_in
 
-import segiou
-
-ROOT = Path(segiou.__file__).parent
-STREETS = ROOT.parent / "fixtures" / "streets"
-KINDS = ("lesions", "surfaces", "topology")
-
-if not (ROOT.parent / "pyproject.toml").is_file():
-    pytest.skip("entry points are those of the sources", allow_module_level=True)
-
-
-def link(source: Path, target: Path, without: tuple[str, ...]) -> None:
-    target.mkdir()
-    for path in source.iterdir():
-        if path.name not in (*without, "__pycache__"):
-            (target / path.name).symlink_to(path)
+STREETS = Path(__file__).parents[1] / "fixtures" / "streets"
 
 
 @pytest.fixture(scope="module")
-def rest(tmp_path_factory):
-    """Run Python on segiou without three kinds of scores and without maps."""
-    folder = tmp_path_factory.mktemp("rest")
-    link(ROOT, folder / "segiou", ("maps", "measures"))
-    link(ROOT / "measures", folder / "segiou" / "measures", KINDS)
-    project = (ROOT.parent / "pyproject.toml").read_text(encoding="utf-8").splitlines(True)
-    entries = tuple(f'{kind} = "segiou.measures.' for kind in KINDS)
-    lines = [line for line in project if not line.startswith(entries)]
-    assert len(project) - len(lines) == len(KINDS)
-    (folder / "pyproject.toml").write_text("".join(lines), encoding="utf-8")
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(folder)}
-        command = [sys.executable, "-P", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    return run
+def copy(tmp_path_factory):
+    """A copy of the repository without the four folders."""
+    return copy_without(WORDS, tmp_path_factory.mktemp("rest"))
 
 
 SCORE = ["score", f"{STREETS}/truth", f"{STREETS}/model_a", "--labels", f"{STREETS}/labels.toml"]
-
-
-#: Commands and keywords whose folders are missing, and the message of each.
-MISSING = {
-    "topology": "--topology; no installed measure has this option",
-    "lesions=brats2023-gli": "--lesions needs the measure 'lesions', which is",
-    "surface=segiou": "--surface needs the measure 'surfaces', which is not",
-}
+COMPARE = ["compare", *SCORE[1:3], *SCORE[2:]]
+NOT_THERE = "needs the measure 'surfaces', which is not installed"
+#: Commands whose folders are missing, and the message of each.
+MISSING = [
+    ([*SCORE, "--topology"], "--topology; no installed measure has this option"),
+    ([*SCORE, "--lesions=brats2023-gli"], "--lesions needs the measure 'lesions', which is"),
+    ([*SCORE, "--surface", "segiou"], f"--surface {NOT_THERE}"),
+    ([*SCORE, "--boundary-tolerance=1"], f"--boundary-tolerance {NOT_THERE}"),
+    ([*SCORE, "--boundary=2mm,3"], f"--boundary=2mm,3 {NOT_THERE}"),
+    ([*SCORE, "--fail-over", "HD95:road=3"], f"HD95:road {NOT_THERE}"),
+    ([*SCORE, "--worst=1", "--worst-by=hausdorff_95"], f"hausdorff_95 {NOT_THERE}"),
+    ([*SCORE, "--sort=nsd"], f"nsd {NOT_THERE}"),
+    ([*SCORE, "--columns=dice,hd95"], f"hd95 {NOT_THERE}"),
+    ([*COMPARE, "--metric=surface_dice"], f"surface_dice {NOT_THERE}"),
+    ([*COMPARE, "--metric=cldice"], "or NAME:CLASS; segiou measures lists the scores"),
+    (["map-accuracy", "a.csv", "--areas", "b.csv"], "map-accuracy needs segiou.maps, which is"),
+]
 CODE = """
 import contextlib, io, json, sys
-# That of an editable installation finds the deleted folders in the checkout.
-sys.meta_path = [one for one in sys.meta_path if "editable" not in str(one).lower()]
 import segiou
 from segiou.cli.main import main
 
@@ -86,20 +63,50 @@ print(json.dumps({
 """
 
 
-def test_what_is_missing_is_named_and_everything_else_works(rest):
+def test_what_is_missing_is_named_and_everything_else_works(copy):
     """All in one process, because each start takes as long as the commands."""
-    commands = [[*SCORE, f"--{option}"] for option in MISSING]
-    commands.append(["map-accuracy", "a.csv", "--areas", "b.csv"])
+    commands = [command for command, _ in MISSING]
     commands.append([*SCORE, "--boundary", "--objects"])
-    done = rest("-c", CODE, json.dumps(commands))
+    done = python_in(copy, "-c", CODE, json.dumps(commands), capture_output=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     *refused, scored = found["commands"]
-    messages = [*MISSING.values(), "map-accuracy needs segiou.maps, which is"]
-    for (code, out, err), message in zip(refused, messages, strict=True):
-        assert (code, out) == (2, "")
+    for (code, out, err), (command, message) in zip(refused, MISSING, strict=True):
+        assert (code, out) == (2, ""), command
         assert message in err
     assert scored[0] == 0
     for text, key in zip(found["keywords"], ("surfaces", "topology"), strict=True):
         assert f"unknown measure {key!r}" in text
     assert "undefined" in found["matrix"]
+
+
+#: Rules of the house, which must hold without each folder.
+RULES = ("tests/test_architecture.py", "tests/_support/test_faces.py")
+
+
+def passes(copy: Path, *arguments: str) -> None:
+    """Run tests in a copy."""
+    done = python_in(copy, "-m", "pytest", "-q", *arguments, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def files_on(folders, copy: Path) -> list[str]:
+    """Files with tests that are skipped without a folder, and name one of these."""
+    texts = {path: path.read_text("utf-8") for path in (copy / "tests").rglob("test_*.py")}
+    marked = {
+        path: text for path, text in texts.items() if "mark.needs" in text or "deletable" in text
+    }
+    return [str(path) for path, text in marked.items() if {*needed_by(text)} & {*folders}]
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("folder", WORDS)
+def test_rules_and_tests_of_several_folders_pass_without_one(folder, tmp_path):
+    copy = copy_without([folder], tmp_path)
+    passes(copy, *RULES, "-k", "not load")
+    passes(copy, "-m", "needs and not gate", *files_on([folder], copy))
+
+
+@pytest.mark.gate
+def test_rules_and_files_on_the_folders_pass_without_all(copy):
+    passes(copy, *RULES, *files_on(WORDS, copy))

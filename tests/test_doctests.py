@@ -9,6 +9,7 @@ import pkgutil
 from pathlib import Path
 
 import pytest
+from deletable import needs_of
 
 import segiou
 
@@ -41,7 +42,11 @@ def test_docstring_examples(name):
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
 
-@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=needs_of(path.read_text("utf-8"))) for path in DOCS],
+    ids=[path.relative_to(ROOT).as_posix() for path in DOCS],
+)
 def test_documentation_examples(path):
     if ">>> from segiou import plots" in path.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deletable import needs_of
 from PIL import Image
 
 import segiou
@@ -24,7 +25,10 @@ def unspaced(line):
     return re.sub(" +|─+", lambda found: found[0][0], line)
 
 
-@pytest.mark.parametrize(("command", "shown"), SESSIONS, ids=[c[:40] for c, _ in SESSIONS])
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [pytest.param(*one, marks=needs_of(one[0]), id=one[0][:40]) for one in SESSIONS],
+)
 def test_output_is_as_shown(command, shown, monkeypatch, capsys):
     program, *words = shlex.split(command)
     assert program == "segiou"
@@ -100,7 +104,9 @@ def filled(command: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("one_scene")
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(command, marks=needs_of(command)) for command in COMMANDS]
+)
 @pytest.mark.gate
 def test_commands_of_the_table_run(command, workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)

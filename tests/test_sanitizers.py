@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from deletable import needs_of
 from sanitizer import SOURCES, run_rebuilt
 
 TESTS = Path(__file__).parent
@@ -41,7 +42,10 @@ CASES = [
 pytestmark = pytest.mark.sanitize
 
 
-@pytest.mark.parametrize(("name", "tests", "options"), CASES)
+@pytest.mark.parametrize(
+    ("name", "tests", "options"),
+    [pytest.param(*case, marks=needs_of(" ".join(case[1]))) for case in CASES],
+)
 def test_every_extension_stays_in_bounds(tmp_path, name, tests, options):
     run_rebuilt("bounds", tmp_path, [name], map(TESTS.joinpath, tests), *options)
 

@@ -10,13 +10,13 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 from PIL import Image
 
 from segiou.counting import count_channels, count_id_pairs, count_pairs, scores_to_labels
 from segiou.masks import LocalFolder, read_mask
 from segiou.masks.formats.image_files import Scratch
 from segiou.measures.boundary import boundary_counts
-from segiou.measures.surfaces import surface_scores
 
 THREADS, ROUNDS = 8, 5
 RNG = np.random.default_rng(0)
@@ -34,10 +34,6 @@ def path(tmp_path_factory):
     return str(path)
 
 
-def boundaries(path):
-    return boundary_counts(TRUTH, PRED, 5).table.tolist(), str(surface_scores(TRUTH, PRED))
-
-
 WORK = {
     "pairs": lambda path: count_pairs(TRUTH, PRED, 5).tolist(),
     "pairs without runs": lambda path: count_pairs(NOISE[0], NOISE[1], 2).tolist(),
@@ -45,7 +41,8 @@ WORK = {
     "id pairs": lambda path: repr(count_id_pairs(PRED, TRUTH)),
     "channels": lambda path: repr(count_channels(NOISE, NOISE[::-1], axis=0)),
     "scores": lambda path: scores_to_labels(SCORES, argmax=0).tolist(),
-    "boundaries": boundaries,
+    "boundaries": lambda path: boundary_counts(TRUTH, PRED, 5).table.tolist(),
+    "surfaces": lambda path: str(kind_of_scores("surfaces").surface_scores(TRUTH, PRED)),
     "png": lambda path: read_mask(path).tolist(),
     "small files": lambda path: repr(LocalFolder("").read_small(path, Scratch())),
 }

@@ -18,13 +18,14 @@ def lazy_face(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package, from its ``__init__.pyi``.
 
-    With `folders`, packages below it are attributes too, whether or not the face lists them.
+    With `folders`, the packages in it that have a face are names too, so that each can be deleted.
     """
     homes: dict[str, str] = {}
 
     def names() -> list[str]:
         if not homes:
-            homes.update(homes_of(package))
+            below = packages_in(package) if folders else []
+            homes.update(dict.fromkeys(below, package) | homes_of(package))
         return sorted(homes)
 
     def load(name: str) -> Any:
@@ -33,8 +34,6 @@ def lazy_face(
         from importlib import import_module
 
         if name not in names():
-            if folders and not name.startswith("_") and _is_folder(f"{package}.{name}"):
-                return import_module(f"{package}.{name}")
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
         home = homes[name]
@@ -48,11 +47,12 @@ def lazy_face(
     return load, names
 
 
-def _is_folder(package: str) -> bool:
-    from importlib.util import find_spec
+def packages_in(package: str) -> list[str]:
+    """The packages in a package that have a face."""
+    import os
 
-    spec = find_spec(package)
-    return spec is not None and spec.submodule_search_locations is not None
+    folders = [folder for path in sys.modules[package].__path__ for folder in os.scandir(path)]
+    return [one.name for one in folders if os.access(f"{one.path}/__init__.pyi", os.F_OK)]
 
 
 def homes_of(package: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
+    check_installed,
     implied_classes,
     measure_keys,
     measure_of,
@@ -66,8 +67,7 @@ def _check_installed(given: Mapping[str, Any], by_heading: Mapping[str, Sequence
     there = {name for key, names in by_heading.items() if key not in missing for name in names}
     for key in sorted(missing):
         if name := next((n for n in by_heading[key] if given.get(n) and n not in there), None):
-            msg = f"{option_of(name)} needs the measure {key!r}, which is not installed"
-            raise ValueError(msg)
+            check_installed(key, option_of(name))
 
 
 def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:

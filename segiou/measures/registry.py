@@ -98,6 +98,17 @@ def measure_of(key: str) -> type[Measure]:
     return kind
 
 
+class MissingMeasureError(ValueError):
+    """Something needs a measure of segiou that is not installed."""
+
+
+def check_installed(key: str, need: str) -> None:
+    """Raise MissingMeasureError if a measure that something needs is not installed."""
+    if key not in measure_keys():
+        msg = f"{need} needs the measure {key!r}, which is not installed"
+        raise MissingMeasureError(msg)
+
+
 def loaded_measures() -> tuple[dict[str, type[Measure]], dict[str, str]]:
     """Every usable measure, and the problem of each of the others."""
     measures: dict[str, type[Measure]] = {}

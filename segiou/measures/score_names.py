@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from segiou._support.text import did_you_mean
-from segiou.measures.registry import flag_of, known_scores, measure_of_score, own_scores
+from segiou.measures.registry import (
+    check_installed,
+    flag_of,
+    known_scores,
+    measure_of_score,
+    own_scores,
+)
 from segiou.measures.spellings import ALIASES, is_whole, spellings
 from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 
@@ -36,8 +42,8 @@ class ScoreName(NamedTuple):
 def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
     """Read a name of a score; ``others`` are those of the measures of a run.
 
-    >>> [str(read_name(name)) for name in ("mIoU", "mean_iou", "f1:car", "HD95:liver")]
-    ['iou', 'iou', 'dice:car', 'hausdorff_95:liver']
+    >>> [str(read_name(name)) for name in ("mIoU", "mean_iou", "f1:car", "PPV:liver")]
+    ['iou', 'iou', 'dice:car', 'precision:liver']
 
     Raises
     ------
@@ -54,9 +60,13 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         msg = f"{text!r}: unknown class ''; expected {score}:CLASS"
         raise ValueError(msg)
     if not name:
+        _check_known_measure(text, score)
         hint = did_you_mean(text, sorted({*known, *ALIASES}))
         choices = ", ".join(dict.fromkeys([*PIXEL_SCORES, *others]))
-        msg = f"unknown score {text!r}; choose from {choices}, or NAME:CLASS{hint}"
+        msg = (
+            f"unknown score {text!r}; choose from {choices}, or NAME:CLASS; segiou measures lists "
+            f"the scores of measures{hint}"
+        )
         raise ValueError(msg)
     if row and is_whole(score):
         msg = f"{text!r}: {score} is the mean over all classes; for one class, use {name}:{row}"
@@ -65,6 +75,14 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         msg = f"{text!r}: {name} has no values of classes"
         raise ValueError(msg)
     return ScoreName(name, row)
+
+
+def _check_known_measure(text: str, score: str) -> None:
+    """Raise MissingMeasureError if a score is one of segiou whose measure is not installed."""
+    several = set(spellings(score))
+    for alias in ALIASES.values():
+        if alias.measure and alias.score in several:
+            check_installed(alias.measure, text)
 
 
 def members_of(

@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-#: Names of the same scores in other fields, with the heading that the field gives them.
-ALIASES: dict[str, tuple[str, str]] = {
-    "jaccard": ("iou", "Jaccard index"),
-    "miou": ("iou", "mIoU"),
-    "f1": ("dice", "F1"),
-    "dsc": ("dice", "DSC"),
-    "mdice": ("dice", "mDice"),
-    "ppv": ("precision", "PPV"),
-    "users_accuracy": ("precision", "user's accuracy"),
-    "sensitivity": ("recall", "sensitivity"),
-    "producers_accuracy": ("recall", "producer's accuracy"),
-    "accuracy": ("recall", "accuracy"),
-    "macc": ("recall", "mAcc"),
-    "mean_accuracy": ("recall", "mean accuracy"),
-    "pa": ("pixel_accuracy", "PA"),
-    "acc": ("pixel_accuracy", "pixel accuracy"),
-    "overall_accuracy": ("pixel_accuracy", "overall accuracy"),
-    "oa": ("pixel_accuracy", "OA"),
-    "fwiou": ("frequency_weighted_iou", "FWIoU"),
-    "kappa": ("cohen_kappa", "kappa"),
-    "mcc": ("matthews_correlation", "MCC"),
-    "biou": ("boundary_iou", "BIoU"),
-    "hd95": ("hausdorff_95", "HD95"),
-    "hd": ("hausdorff", "HD"),
-    "assd": ("average_surface_distance", "ASSD"),
-    "nsd": ("surface_dice", "NSD"),
-    "bf": ("boundary_f1", "BF"),
+
+class Alias(NamedTuple):
+    """A score by its name in another field, its heading there and the key of its measure."""
+
+    score: str
+    title: str
+    measure: str = ""
+
+
+#: Names of the same scores in other fields.
+ALIASES: dict[str, Alias] = {
+    "jaccard": Alias("iou", "Jaccard index"),
+    "miou": Alias("iou", "mIoU"),
+    "f1": Alias("dice", "F1"),
+    "dsc": Alias("dice", "DSC"),
+    "mdice": Alias("dice", "mDice"),
+    "ppv": Alias("precision", "PPV"),
+    "users_accuracy": Alias("precision", "user's accuracy"),
+    "sensitivity": Alias("recall", "sensitivity"),
+    "producers_accuracy": Alias("recall", "producer's accuracy"),
+    "accuracy": Alias("recall", "accuracy"),
+    "macc": Alias("recall", "mAcc"),
+    "mean_accuracy": Alias("recall", "mean accuracy"),
+    "pa": Alias("pixel_accuracy", "PA"),
+    "acc": Alias("pixel_accuracy", "pixel accuracy"),
+    "overall_accuracy": Alias("pixel_accuracy", "overall accuracy"),
+    "oa": Alias("pixel_accuracy", "OA"),
+    "fwiou": Alias("frequency_weighted_iou", "FWIoU"),
+    "kappa": Alias("cohen_kappa", "kappa"),
+    "mcc": Alias("matthews_correlation", "MCC"),
+    "biou": Alias("boundary_iou", "BIoU", "boundary"),
+    "hd95": Alias("hausdorff_95", "HD95", "surfaces"),
+    "hd": Alias("hausdorff", "HD", "surfaces"),
+    "assd": Alias("average_surface_distance", "ASSD", "surfaces"),
+    "nsd": Alias("surface_dice", "NSD", "surfaces"),
+    "bf": Alias("boundary_f1", "BF", "surfaces"),
 }
 #: Other names that mean the whole only, as ``mean_…`` do: a class of them is a mistake.
 _WHOLE = ("miou", "mdice", "macc")
@@ -54,4 +64,4 @@ def spellings(spelling: str) -> Iterable[str]:
     for name in (plain, plain.removeprefix("mean_")):
         yield name
         if name in ALIASES:
-            yield ALIASES[name][0]
+            yield ALIASES[name].score

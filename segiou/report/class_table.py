@@ -11,7 +11,7 @@ from segiou._support.arguments import check_kind, read_several
 from segiou._support.numbers import with_unit
 from segiou._support.text import Json, did_you_mean
 from segiou.counting.counts import Counts
-from segiou.measures.registry import measure_of_score
+from segiou.measures.registry import MissingMeasureError, measure_of_score
 from segiou.measures.score_names import ScoreName, not_measured, read_name
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.measures.spellings import ALIASES
@@ -200,6 +200,8 @@ def sort_key(key: str, others: Collection[str] = ()) -> str:
         return key
     try:
         return _read_column(key, others)[0]
+    except MissingMeasureError:
+        raise
     except ValueError:
         msg = f"cannot sort by {key!r}; sort by order, name, {', '.join(OF_PIXELS)}"
         raise ValueError(msg) from None
@@ -215,16 +217,18 @@ def _read_column(name: str, others: Collection[str]) -> tuple[str, str]:
         msg = f"{name!r} has no column in the table of classes; choose from {', '.join(OF_CLASSES)}"
         raise ValueError(msg)
     if alias and not name.lower().startswith("m"):
-        return named.score, alias[1]
+        return named.score, alias.title
     return named.score, "" if pixels is None else pixels.title
 
 
 def _named(name: str, others: Collection[str]) -> ScoreName:
     try:
         return read_name(name, others)
+    except MissingMeasureError:
+        raise
     except ValueError as error:
         known = [*_SETS, *OF_CLASSES, "share", *COUNTS]
-        of_classes = [alias for alias, (score, _) in ALIASES.items() if score in OF_CLASSES]
+        of_classes = [name for name, alias in ALIASES.items() if alias.score in OF_CLASSES]
         hint = did_you_mean(name, [*known, *of_classes])
         msg = f"unknown column {name!r}; choose from {', '.join(known)}{hint}"
         raise ValueError(msg) from error
@@ -285,4 +289,4 @@ def terms_of(
 
 def is_map(columns: ClassColumns) -> bool:
     """Whether the columns are named as in remote sensing."""
-    return columns.get("precision") == ALIASES["users_accuracy"][1]
+    return columns.get("precision") == ALIASES["users_accuracy"].title

@@ -89,7 +89,8 @@ def read_entry(
         return _read_former(data, classes, kinds.get(key) or measure_of(key))
     layout, package = _stored_layout(data), str(data["package"])
     if not is_known:
-        problem = f"they need {package}, which is not installed (or Run.open(…, measures=[…]))"
+        needed = f"the measure {key!r}" if package == "segiou" else package
+        problem = f"they need {needed}, which is not installed (or Run.open(…, measures=[…]))"
         return UnreadMeasure(key, place, data, layout, problem)
     try:
         plan, problem = _read_plan(kinds.get(key) or measure_of(key), data, classes, layout)

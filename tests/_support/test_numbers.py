@@ -40,7 +40,7 @@ def test_options_and_tables_read_numbers_alike(text, tmp_path, capsys):
         ["--labels", "2", "--level", text],
         ["--labels", "2", "--spacing", f"{text},1"],
         ["--labels", "2", "--fail-under", f"mean_iou={text}"],
-        ["--labels", "2", "--boundary-tolerance", text],
+        ["--labels", "2", f"--boundary={text}"],
         ["--labels", "2", "--ignore", text],
     )
     for words in options:

@@ -83,6 +83,7 @@ def printed_by_all(tmp_path_factory):
 ONE = [pytest.param((name,), marks=pytest.mark.gate, id=name) for name in PARTS]
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize("missing", [pytest.param(tuple(PARTS), id="all"), *ONE])
 @pytest.mark.gate
 def test_the_same_comes_out_without(missing, printed_by_all, tmp_path):
@@ -110,6 +111,7 @@ def test_what_is_required_must_be_there(monkeypatch, name):
         load_part(name)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_the_package_needs_what_is_required(tmp_path):
     done = everything(tmp_path, *PARTS, required="1")
     assert done.returncode != 0

@@ -171,6 +171,7 @@ def test_several_scores_rank_by_their_mean_rank():
     assert math.isnan(found.false_claim)  # means of ranks of aggregates are not smooth
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_lower_distances_are_better():
     truth = np.zeros((6, 20, 20), int)
     truth[:, 5:12, 5:12] = 1
@@ -223,6 +224,7 @@ def test_medians_have_no_bootstrap():
     assert "median" in reason
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_scores_that_are_medians_have_no_bootstrap():
     truth = np.zeros((6, 20, 20), int)
     truth[:, 5:12, 5:12] = 1
@@ -306,6 +308,7 @@ def test_a_comparison_of_three_holds_the_ranking():
     assert segiou.compare(*runs[:2], permutations=50).stability is None
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_rankings_and_comparisons_of_infinite_distances_have_the_same_units():
     disc = np.zeros((24, 24), int)
     disc[8:16, 8:16] = 1

@@ -205,6 +205,7 @@ def test_outputs(tmp_path, capsys):
     assert "bins of age must be a number of quantiles or ascending edges" in capsys.readouterr().err
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_medians_have_order_statistics_of_one_run():
     from segiou.inference.order_statistics import median_limits
 
@@ -356,6 +357,7 @@ def test_equal_images_have_neither_trends_nor_tests():
     assert "between slices: all images of a side agree." in str(found).replace("\n", " ")
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_equal_results_are_equal_where_nothing_is_defined():
     masks = [np.array([[0, 1], [1, 1]])] * 8
     run = segiou.score(masks, masks, labels=3, surfaces=True)

@@ -79,7 +79,14 @@ def test_written_files_are_named_unless_quiet(many, capsys, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file names are bytes only on POSIX")
-@pytest.mark.parametrize("measures", [[], ["--boundary", "--objects", "--surface", "segiou"]])
+@pytest.mark.parametrize(
+    "measures",
+    [
+        [],
+        ["--boundary", "--objects"],
+        pytest.param(["--surface", "segiou"], marks=pytest.mark.needs("measures.surfaces")),
+    ],
+)
 def test_names_that_are_not_utf8_have_a_page_and_tables(tmp_path, capsys, measures):
     for side in ("truth", "pred"):
         write_mask(tmp_path / side / "a.png", [[0, 1]])

@@ -12,6 +12,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 import numpy as np
 import pytest
 from command import FIXTURES, LABELS, MODELS, STREETS
+from deletable import needs_of
 from hypothesis import given, strategies as st
 from mask_files import write_mask
 
@@ -64,6 +65,12 @@ NO_PAGE = {"explain", "inspect", "compare three"} | {
 }
 #: Pages have the images in a table of their own, and slices without the models' scores.
 NOT_ON_PAGES = {"image", "slice"}
+
+
+def marked(names):
+    """Commands, with the folders of segiou that they need."""
+    words = {name: " ".join(map(str, COMMANDS[name])) for name in names}
+    return [pytest.param(name, marks=needs_of(text)) for name, text in words.items()]
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +224,7 @@ def by_column(tables):
     return [[sorted(row) for row in table] for table in shown]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", marked(COMMANDS))
 def test_documents_have_the_same_cells(command, output):
     markdown, latex = of_markdown(output(command, "markdown")), of_latex(output(command, "latex"))
     if command.startswith(("score", "report")):
@@ -262,7 +269,7 @@ def written(row):
     return {"0.0001", "0.01"}.union(forms, *map(numbers, row.values()))
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_CSV))
+@pytest.mark.parametrize("command", marked(sorted(COMMANDS.keys() - NO_CSV)))
 def test_csv_has_the_numbers_of_the_tables(command, output):
     rows = [*csv.DictReader(StringIO(output(command, "csv")))]
     for table in of_markdown(output(command, "markdown")):
@@ -273,7 +280,7 @@ def test_csv_has_the_numbers_of_the_tables(command, output):
                 assert numbers(cell) <= known, (command, name, head, cell)
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_PAGE - NO_CSV))
+@pytest.mark.parametrize("command", marked(sorted(COMMANDS.keys() - NO_PAGE - NO_CSV)))
 def test_pages_have_the_numbers_of_the_tables(command, output):
     page = output(command, "html")
     rows = [row for table in of_html(page) for row in table]

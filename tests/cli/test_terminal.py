@@ -230,6 +230,7 @@ def test_help_keeps_the_capitals_of_names(inside):
     assert "interactive page about IoU" in inside("explore", "--help").stdout
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.gate
 def test_an_ascii_terminal_still_gets_its_table():
     command = ["score", STREETS / "truth", STREETS / "model_a", *LABELS, "--surface", "segiou"]

@@ -32,7 +32,12 @@ from segiou.runs.run import Run
         ("speed=3", 2, "unknown score 'speed'; choose from iou"),
         ("miou=70", 2, "threshold must be at most 1; for 70 %, use 0.7"),
         ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
-        ("surface_dice=0.5", 2, "surfaces are not measured; score with --surface"),
+        pytest.param(
+            "surface_dice=0.5",
+            2,
+            "surfaces are not measured; score with --surface",
+            marks=pytest.mark.needs("measures.surfaces"),
+        ),
         ("miou=nan", 2, "'nan' is not a number"),
         ("miou=high", 2, "'high' is not a number"),
         ("iou:unicorn=0", 2, "unknown class"),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 
 import segiou
 from segiou import ChannelCounts, ConfusionMatrix
 from segiou.counting import count_channels, count_id_pairs
 from segiou.geometry import annotator_iou, mask_iou
 from segiou.measures.boundary import BoundaryOptions
-from segiou.measures.lesions import lesion_scores
 from segiou.measures.objects import InstanceCounts, PanopticCounts
-from segiou.measures.surfaces.arrays import surface_scores
 from segiou.scoring import Evaluator
 
 RNG = np.random.default_rng(0)
@@ -93,8 +92,10 @@ LABELS = {
     "PanopticCounts": of_objects,
     "InstanceCounts": of_instances,
     "count_id_pairs": lambda t, p, m: count_id_pairs(t, p)[2],
-    "lesion_scores": lambda t, p, m: str(lesion_scores(*one(t, p, m)[:2], spacing=1)),
-    "surface_scores": lambda t, p, m: str(surface_scores(t, p)),
+    "lesion_scores": lambda t, p, m: str(
+        kind_of_scores("lesions").lesion_scores(*one(t, p, m)[:2], spacing=1)
+    ),
+    "surface_scores": lambda t, p, m: str(kind_of_scores("surfaces").surface_scores(t, p)),
     "annotator_iou": lambda t, p, m: annotator_iou([t, p], 2),
     "mask_iou": lambda t, p, m: mask_iou(t, p),
 }

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 from hypothesis import given, strategies as st
 from odd_arrays import LAYOUTS
 from PIL import Image
@@ -16,7 +17,6 @@ from segiou.counting.encoding import Encoding
 from segiou.masks.read import from_bytes
 from segiou.measures.boundary import boundary_counts
 from segiou.measures.objects import PanopticCounts
-from segiou.measures.surfaces import surface_scores
 from segiou.regions import label_components
 
 TRUTH = np.zeros((9, 12), bool)
@@ -36,7 +36,7 @@ CONSUMERS = {
     "id pairs": lambda t, p: [column.tolist() for column in count_id_pairs(t, p)],
     "channels": lambda t, p: segiou.ChannelCounts(1).update(t[None], p[None], axis=0).counts.tp,
     "boundary": lambda t, p: boundary_counts(t, p, 2).table.tolist(),
-    "surfaces": lambda t, p: surface_scores(t, p, labels=[1]),
+    "surfaces": lambda t, p: kind_of_scores("surfaces").surface_scores(t, p, labels=[1]),
     "components": lambda t, p: (label_components(t).tolist(), label_components(p).tolist()),
     "objects": lambda t, p: PanopticCounts(2).update(t, t, p, p).tp.tolist(),
     "masked": lambda t, p: count_pairs(t, p, 2, mask=t != 0).tolist(),

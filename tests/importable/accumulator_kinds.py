@@ -82,7 +82,7 @@ KINDS = {
         lambda: Evaluator(3),
     ),
     "evaluator": Kind(
-        lambda: Evaluator(3, measures=["surfaces"]),
+        lambda: Evaluator(3, measures=["components"]),
         lambda found, rng: found.update(labels(rng, 0, 1, 2)[None], labels(rng, 0, 1, 2)[None]),
         lambda: Evaluator(3),
     ),

@@ -77,6 +77,7 @@ def run():
     return segiou.score(truth, preds, labels=["back", "disc"], surfaces=True)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_medians_of_distances_have_order_statistics(run):
     found = confidence_intervals(run, "hausdorff_95", groups="none")
     disc = {one.name: one for one in found.classes}["disc"]
@@ -96,6 +97,7 @@ def test_medians_of_distances_have_order_statistics(run):
     assert "(95 % order-statistic interval " in str(one)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_a_missed_structure_is_infinitely_far_in_the_cases_of_every_ranking(run):
     truth, missed = np.zeros((8, 24, 24), int), np.zeros((8, 24, 24), int)
     truth[:, 8:16, 8:16] = 1
@@ -108,6 +110,7 @@ def test_a_missed_structure_is_infinitely_far_in_the_cases_of_every_ranking(run)
     assert compared.stability.cases[1] == (INF, 0, 0, 0, 0, 0, 0, 0)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_equal_distances_have_no_interval():
     truth = np.zeros((8, 8, 8), int)
     truth[:, 2:5, 2:5] = 1
@@ -117,11 +120,13 @@ def test_equal_distances_have_no_interval():
         assert np.isnan([one.low, one.high]).all()
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_medians_over_groups_have_a_bootstrap(run):
     found = confidence_intervals(run, "hausdorff_95", groups=list("aabbccdd"))
     assert (found.method, found.unit, found.resamples) == ("percentile", "group", 10_000)
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize("aggregate", ["I", "C"])
 @pytest.mark.filterwarnings("error")
 def test_a_missing_surface_makes_the_mean_distance_infinite(run, aggregate):
@@ -138,6 +143,7 @@ def test_a_missing_surface_makes_the_mean_distance_infinite(run, aggregate):
     assert {one.name: one.value for one in whole.classes}["disc"] == pytest.approx(3.5, abs=0.1)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_the_jackknife_of_a_median_is_refused(run):
     prepared = scored_images(run, "hausdorff_95", None).over(units_of(8), None)
     with pytest.raises(ValueError, match="medians"):

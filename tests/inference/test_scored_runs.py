@@ -199,6 +199,7 @@ def test_images_have_no_means_over_cases():
             look_up("dice_cases")
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize("convention", ["segiou", "monai"])
 def test_scores_of_surfaces_are_those_of_the_table(convention):
     truth, pred = masks()
@@ -233,6 +234,7 @@ def test_the_name_of_a_run_file_is_not_a_run(use, path):
         use(path, by="x") if use is segiou.slices else use(path)
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize("score", ["iou", "recall", "boundary_iou", "surface_dice", "hausdorff_95"])
 def test_a_class_that_one_model_predicts_is_left_out_of_all_means_alike(labels, score):
     truth = np.zeros((4, 12, 12), np.uint8)
@@ -259,6 +261,7 @@ def test_a_class_that_one_model_predicts_is_left_out_of_all_means_alike(labels, 
     )
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize("aggregate", [None, "I"])
 def test_rankings_of_images_cover_the_common_classes(labels, aggregate):
     truth = np.zeros((4, 12, 12), np.uint8)

@@ -164,6 +164,7 @@ def test_nodata_of_a_prediction_is_missed(tmp_path, measures):
         segiou.score_folder(*given, labels=2)
 
 
+@pytest.mark.needs("maps")
 def test_map_accuracy_reads_rasters(tmp_path, write, capsys):
     path = write(tmp_path / "map.img", TRUTH, "HFA", "uint8")
     sample = tmp_path / "sample.csv"

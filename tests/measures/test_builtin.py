@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 
 import segiou
 from segiou.measures.boundary import BoundaryOptions
@@ -32,8 +33,7 @@ def volumes(number=3):
 def runs(tmp_path):
     """Two models in run files: the second is shifted twice as far."""
     pytest.importorskip("nibabel")
-    pytest.importorskip("segiou.measures.surfaces")
-    pytest.importorskip("segiou.measures.lesions")
+    kind_of_scores("surfaces"), kind_of_scores("lesions")
     paths = []
     for model in ("model_a", "model_b"):
         path = tmp_path / f"{model}.sqlite"

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 
-from segiou.measures.lesions import lesion_scores
 from segiou.measures.objects import PROTOCOLS, PanopticCounts
 
 SCENES = 1000
@@ -78,6 +78,7 @@ def lesions(rng, k):
     return truth * (k % 17 > 0), pred * inside
 
 
+@pytest.mark.needs("measures.lesions")
 @pytest.mark.filterwarnings("ignore")
 def test_brats_scores_the_same(source, monkeypatch):
     pandas = pytest.importorskip("pandas", reason="needs pandas")
@@ -122,7 +123,9 @@ def test_brats_scores_the_same(source, monkeypatch):
         table = script.get_LesionWiseResults("pred", "truth", f"BraTS-{challenge}")
         expected = table.set_index("Labels")
         protocol = f"brats2023-{challenge.lower()}"
-        found = lesion_scores(truth, pred, spacing=spacing, protocol=protocol)
+        found = kind_of_scores("lesions").lesion_scores(
+            truth, pred, spacing=spacing, protocol=protocol
+        )
         for region, scores in found.items():
             ours = [scores[name] for name in names]
             theirs = [float(expected.loc[region, name]) for name in names.values()]

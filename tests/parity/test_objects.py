@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 from scipy import ndimage
 
-from segiou.measures.lesions import LesionProtocol, object_scores
 from segiou.measures.objects import PanopticCounts
 from segiou.regions import label_components
 
@@ -104,9 +104,6 @@ def test_torchmetrics_counts_the_same(peer, protocol, kind):
     assert counts.panoptic_quality()["pq"] == pytest.approx(float(metric.compute()), rel=1e-6)
 
 
-MATCHED = LesionProtocol("matched", "objects of one id", matching="id", convention="medpy")
-
-
 @pytest.fixture
 def agree(peer):
     """Hold our scores of two arrays against panoptica's."""
@@ -114,12 +111,14 @@ def agree(peer):
     naive = {"instance_matcher": panoptica.NaiveThresholdMatching()}
     components = {"instance_approximator": panoptica.ConnectedComponentsInstanceApproximator()}
     examples = {"matched": {}, "unmatched": naive, "semantic": naive | components}
-    kinds = panoptica.InputType
+    kinds, ours = panoptica.InputType, kind_of_scores("lesions")
+    how = {"matching": "id", "convention": "medpy"}
+    matched = ours.LesionProtocol("matched", "objects of one id", **how)
 
     def compare(truth, pred, example, spacing=None):
         ids = [label_components(side) if example == "semantic" else side for side in (truth, pred)]
-        protocol = MATCHED if example == "matched" else "panoptica"
-        found = object_scores(*ids, spacing=spacing, protocol=protocol)
+        protocol = matched if example == "matched" else "panoptica"
+        found = ours.object_scores(*ids, spacing=spacing, protocol=protocol)
         # It has no distance where nothing is found, and ends with an error.
         means = [metric.IOU, metric.DSC] + [metric.HD95] * bool(found["tp"])
         kind = {"semantic": kinds.SEMANTIC, "unmatched": kinds.UNMATCHED_INSTANCE}

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import volume_peers
 from mask_files import required
 
 import segiou
 from segiou.metrics.protocols import load_protocol
+
+pytest.importorskip("segiou.measures.surfaces")
+
+import volume_peers
 
 SOURCES = os.environ.get("SEGIOU_PEER_SOURCES")
 NAMES = ("hausdorff", "hausdorff_95", "average_surface_distance")

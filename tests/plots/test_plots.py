@@ -14,7 +14,6 @@ from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 from segiou.inference.intervals import bootstrap
 from segiou.measures.boundary import BoundaryOptions
-from segiou.measures.surfaces import SurfaceOptions
 
 pytest.importorskip("matplotlib")
 
@@ -419,7 +418,10 @@ def test_boxes_are_of_the_images_that_have_the_class():
         plots.class_boxes(segiou.ConfusionMatrix(2))
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_boxes_of_distances_are_of_the_cases_that_have_them():
+    from segiou.measures.surfaces import SurfaceOptions
+
     truth = np.zeros((3, 4, 8), int)
     pred = truth.copy()
     truth[:, 1, 1], pred[0, 1, 1], pred[1, 1, 4] = 1, 1, 1

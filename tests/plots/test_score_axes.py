@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 
 import segiou
 from segiou import plots
@@ -28,6 +29,7 @@ def scored(shift, missed=False, labels=NAMES, images=8):
 
     A pixel is 2 mm wide, so the distance is twice the shift.
     """
+    kind_of_scores("surfaces")
     truth = np.zeros((images, 20, 40), np.uint8)
     pred = truth.copy()
     truth[:, 2:8, 5:15], truth[:, 12:18, 5:15] = 1, len(labels) - 1
@@ -188,6 +190,7 @@ def test_boxes_of_cases_are_ratios_or_distances(near, missing):
     assert ax.get_xlabel() == "mean of median HD95 per image, units"
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_plots_of_volumes_call_images_cases():
     pytest.importorskip("nibabel")
     folder = Path(__file__).parents[2] / "fixtures" / "volumes"

@@ -6,6 +6,7 @@ from html import unescape
 import numpy as np
 import pytest
 from command import FIXTURES
+from deletable import kind_of_scores
 
 import segiou
 from segiou.labels import LabelSet
@@ -28,7 +29,7 @@ def headings(page):
 @pytest.fixture(scope="module")
 def volumes():
     pytest.importorskip("nibabel", reason="volumes are NIfTI files")
-    pytest.importorskip("segiou.measures.surfaces")
+    kind_of_scores("surfaces")
     return [
         segiou.score_folder(
             VOLUMES / "truth",

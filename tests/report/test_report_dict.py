@@ -6,6 +6,7 @@ import typing
 import numpy as np
 import pytest
 from command import FIXTURES
+from deletable import kind_of_scores
 
 import segiou
 from segiou.accumulators.confusion import ChannelCounts
@@ -15,6 +16,7 @@ STREETS, VOLUMES = FIXTURES / "streets", FIXTURES / "volumes"
 
 
 def street():
+    kind_of_scores("topology")
     measures = ["boundary", "objects", "components", "topology"]
     how = {"labels": STREETS / "labels.toml", "measures": measures}
     run = segiou.score_folder(STREETS / "truth", STREETS / "model_b", **how)
@@ -23,6 +25,7 @@ def street():
 
 def volumes():
     pytest.importorskip("nibabel", reason="volumes are NIfTI files")
+    kind_of_scores("surfaces")
     how = {"labels": VOLUMES / "dataset.json", "measures": ["surfaces"]}
     return segiou.score_folder(VOLUMES / "truth", VOLUMES / "model_a", **how).report()
 

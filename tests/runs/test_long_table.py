@@ -12,7 +12,6 @@ from mask_files import write_mask
 import segiou
 from segiou.cli.main import main
 from segiou.measures.registry import measure_of, own_keys
-from segiou.measures.surfaces import SurfaceOptions
 
 #: 4 pixels of "organ", 2 of them found; no "tumour" in the second case.
 TRUTH = {"x": [[1, 1, 1, 1, 2]], "y": [[1, 1, 1, 1, 0]]}
@@ -37,6 +36,7 @@ def test_values_are_those_of_each_case_and_undefined_ones_are_noted():
     assert found["x", "air", "recall"]["note"] == "undefined"
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_the_command_writes_scores_of_measures_with_units(tmp_path):
     for side, masks in (("truth", TRUTH), ("pred", PRED)):
         for name, mask in masks.items():
@@ -70,8 +70,9 @@ def test_a_name_has_one_value(key):
             assert cell in ("", value) or float(cell) == value, (name, value)
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_a_case_has_the_dice_that_the_convention_of_its_measure_gives():
-    surfaces = SurfaceOptions(empty={"dice": (1, 0, 0)})
+    surfaces = measure_of("surfaces")(empty={"dice": (1, 0, 0)})
     run = segiou.score([[[0, 1]]], [[[0, 1]]], labels=NAMES, ids=["x"], measures=[surfaces])
     rows = [
         (r["structure"], r["value"]) for r in rows_of(run.to_csv(long=True)) if r["score"] == "dice"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 from mask_files import score_pairs, write_masks, write_pairs
 from PIL import Image
 
@@ -107,6 +108,7 @@ def test_the_key_names_the_mask_of_several(tmp_path):
     assert ious(one) == [0, 4 / 8]
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize(
     ("shape", "spacing", "distance"),
     [
@@ -131,6 +133,7 @@ def test_a_spacing_of_unknown_order_is_refused_where_it_matters(tmp_path):
     write_arrays(tmp_path / "truth" / "a.npz", gts=volume, spacing=np.array([1, 1, 3]))
     write_arrays(tmp_path / "pred" / "a.npz", segs=volume)
     assert ious(score_pairs(tmp_path, labels=2)) == [1, 1]
+    kind_of_scores("surfaces")
     with pytest.raises(DataError, match=r"order of its axes or reversed.*--spacing A,B,C"):
         score_pairs(tmp_path, labels=2, surfaces=True)
     assert ious(score_pairs(tmp_path, labels=2, surfaces=True, spacing=(3, 1, 1))) == [1, 1]

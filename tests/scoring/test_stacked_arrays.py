@@ -104,7 +104,15 @@ def test_a_protocol_per_image_has_the_value_of_python(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("kind", "how"), [("npz", {}), ("npy", {"spacing": (2, 1, 1), "surfaces": True})]
+    ("kind", "how"),
+    [
+        ("npz", {}),
+        pytest.param(
+            "npy",
+            {"spacing": (2, 1, 1), "surfaces": True},
+            marks=pytest.mark.needs("measures.surfaces"),
+        ),
+    ],
 )
 def test_a_spacing_of_three_values_tells_volumes(kind, how, tmp_path):
     places = [tmp_path / "truth", tmp_path / "pred"]

@@ -12,7 +12,7 @@ from segiou.measures.boundary.plan import BoundaryPlan
 from segiou.measures.mask_pair import Masks
 from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
-from segiou.measures.registry import measure_of
+from segiou.measures.registry import check_installed, measure_of
 from segiou.regions.tolerance import split_lengths
 
 __all__ = ["BoundaryOptions"]
@@ -61,6 +61,8 @@ class BoundaryOptions(BandOptions):
         """Options from the command line; widths in mm are those of surfaces."""
         texts = split_lengths("--boundary", given.get("boundary") or "")
         widths = [text for text in texts if not text.endswith("mm")]
+        if widths != texts:
+            check_installed("surfaces", f"--boundary={','.join(texts)}")
         return cls(widths) if widths else None
 
     def resolved(self, measures: Sequence[Measure], masks: Masks, protocol: str) -> Measure | None:
@@ -73,6 +75,7 @@ class BoundaryOptions(BandOptions):
                 "in mm; pass --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
             )
             raise ValueError(msg)
+        check_installed("surfaces", "Boundary IoU of volumes")
         surfaces: Any = measure_of("surfaces")
         if any(one.key == surfaces.key for one in measures):
             return None

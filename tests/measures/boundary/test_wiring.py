@@ -288,9 +288,8 @@ def test_the_command_measures(folders, capsys):
 def test_the_command_refuses_what_is_no_tolerance(folders, capsys):
     assert command(folders, "--boundary=wide") == 2
     assert "invalid tolerance 'wide'" in capsys.readouterr().err
-    for option in ("--boundary", "--boundary-tolerance"):
-        assert command(folders, f"{option}=,") == 2
-        assert f"{option} ,: expected lengths" in capsys.readouterr().err
+    assert command(folders, "--boundary=,") == 2
+    assert "--boundary ,: expected lengths" in capsys.readouterr().err
     assert command(folders, "--boundary=0.5") == 2
     assert "a width must be a whole number of pixels" in capsys.readouterr().err
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from coco_files import write_coco
+from deletable import kind_of_scores
 
 import segiou
 from segiou.cli.main import main
@@ -188,6 +189,7 @@ def test_a_least_size_in_mm_is_in_the_command_that_a_page_shows(tmp_path, capsys
         again = recipe_of(page)
         assert again[again.index("--min-size") + 1] == least
         assert objects_of(again, capsys) == objects
+    kind_of_scores("surfaces")
     # TotalSegmentator measures surfaces with voxels of its own size; objects have their file's.
     own = [*command, "--min-size=2.5mm3", "--surface", "totalsegmentator"]
     objects = objects_of(own, capsys)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from segiou.cli.main import main
 from segiou.measures.surfaces.options import SurfaceOptions
 
 
@@ -44,3 +45,16 @@ def test_wrong_kinds(call, text):
 def test_wrong_values(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((text, text) for text in ("10_1", "1_0.5", "\uff142")),
+        (",", "--boundary-tolerance ,: expected lengths"),
+    ],
+)
+def test_wrong_tolerances_of_the_command(text, said, tmp_path, capsys):
+    places = ["score", str(tmp_path), str(tmp_path), "--labels", "2"]
+    assert main([*places, f"--boundary-tolerance={text}"]) == 2
+    assert said in capsys.readouterr().err
