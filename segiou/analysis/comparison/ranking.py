@@ -147,7 +147,7 @@ class Ranking(OverUnits, Shown, Drawable):
     @property
     def is_resampled(self) -> bool:
         """Whether the units are enough for P(best): resamples of fewer repeat each other."""
-        return is_significant(least_p(2**self.units), self.level)
+        return bool(is_significant(least_p(2**self.units), self.level))
 
     @property
     def sets_name(self) -> str:

@@ -84,7 +84,7 @@ class Difference:
         level : float
             Level of the intervals, such as 0.95.
         """
-        return is_significant(self.p_holm, level)
+        return bool(is_significant(self.p_holm, level))
 
 
 @dataclass(frozen=True, slots=True)

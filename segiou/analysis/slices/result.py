@@ -108,7 +108,7 @@ class Slice:
         level : float
             Confidence level.
         """
-        return is_significant(self.gap.p_holm, level)
+        return bool(is_significant(self.gap.p_holm, level))
 
 
 @dataclass(frozen=True, slots=True)
