@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 import re
 import shlex
@@ -138,6 +139,26 @@ def annotation_tools():
     Path("cvat/labelmap.txt").write_text("\n".join(("# label:color_rgb:parts:actions", *lines)))
     write_masks(Path("predictions"), PRED)
     Path("classes.toml").write_text(LABELS.to_toml())
+    halves = [
+        f'<mask label="{NAMES[v]}" rle="0,80" left="{10 * v - 10}" top="0" width="10" height="8"/>'
+        for v in NAMES
+    ]
+    head = 'width="20" height="8"'
+    entries = [f'<image name="{id}.png" {head}>{"".join(halves)}</image>' for id in IDS]
+    Path("annotations.xml").write_text(f"<annotations>{''.join(entries)}</annotations>")
+
+
+def run_lengths():
+    write_masks(Path("images"), TRUTH)
+    Path("classes.toml").write_text(LABELS.to_toml())
+    for name, masks in (("train", TRUTH), ("submission", PRED)):
+        lines = ["ImageId,ClassId,EncodedPixels"]
+        for (id, mask), value in itertools.product(masks.items(), NAMES):
+            inside = np.concatenate([[0], (mask == value).T.ravel(), [0]])
+            runs = np.flatnonzero(inside[1:] != inside[:-1]) + 1
+            runs[1::2] -= runs[::2]
+            lines.append(f"{id}.png,{value},{' '.join(map(str, runs))}")
+        Path(f"{name}.csv").write_text("\n".join(lines))
 
 
 def tables():
@@ -270,6 +291,7 @@ FILES = {
     "detectron2": detectron2,
     "Importing label sets": coco,
     "Annotation tools": annotation_tools,
+    "Run lengths of Kaggle": run_lengths,
     "YOLO polygons": yolo,
     "Tables, shards and arrays by name": tables,
     "Soft edges": soft_edges,

@@ -37,6 +37,11 @@ UNSUPPORTED = {
     ".safetensors": "has arrays by name; pass the file in place of a folder",
     **dict.fromkeys((".mgz", ".mgh"), "is a volume of FreeSurfer; convert it with mri_convert"),
     ".hdr": "is the header of another file; pass that file",
+    **dict.fromkeys(
+        (".csv", ".tsv"),
+        "is read in place of a folder if it has run lengths (columns ImageId and EncodedPixels)",
+    ),
+    ".xml": "is read in place of a folder if it is of CVAT (annotations.xml, CVAT for images)",
     ".mnc": "is a MINC volume; convert it with mnc2nii",
     **dict.fromkeys((".gipl", ".vtk", ".vti"), "is a volume; save it as NIfTI or NRRD"),
     ".dcm": "is DICOM; convert segmentations with dcmqi's segimage2itkimage -t nii",

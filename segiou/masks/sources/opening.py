@@ -26,6 +26,7 @@ from segiou.masks.sources.folders import (
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
+_TABLES = (".xml", ".csv", ".tsv")
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
 #: Options of :func:`adjusted`.
@@ -41,7 +42,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         A folder of masks, or of YOLO's polygons; a ``.zip``, ``.tar``, ``.tar.gz``
         (``.tgz``, ``.tar.bz2``, ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
         ``.npz`` file of several arrays, or one of them (``case.npz/gts``); a zarr
-        store or safetensors file; a JSON file of segments; a Parquet file, optionally
+        store or safetensors file; a JSON file of segments, CVAT's ``annotations.xml`` or a table
+        of run lengths (CSV); a Parquet file, optionally
         followed by the column (``val.parquet/mask``); a pattern that matches several of these
         (``val-*.tar``, ``val-{000..009}.tar``), folders (``Val/*/masks_png``) or mask
         files (``data/*_mask.png``); or a URL supported by fsspec, such as
@@ -67,6 +69,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     for part in (path, *path.parents):
         if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
             return _file_of_masks(path, part)
+        if part.name.lower().endswith(_TABLES) and part.is_file() and _has_segments(part):
+            return _file_of_masks(path, part)
     if is_pattern(str(path)) and not path.exists():
         return _of_pattern(str(path))
     # Other folders, which are most, are decided without the code that draws polygons.
@@ -78,6 +82,17 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         if is_yolo(root):
             return YoloFolder(str(root))
     return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(path))
+
+
+def _has_segments(file: Path) -> bool:
+    """Whether an XML file or a table has the segments of images."""
+    if file.suffix.lower() == ".xml":
+        from segiou.masks.formats.cvat_xml import is_cvat
+
+        return is_cvat(file)
+    from segiou.masks.formats.run_length_tables import has_run_lengths
+
+    return has_run_lengths(file)
 
 
 def _has_text(files: Sequence[str]) -> bool:
@@ -96,6 +111,10 @@ def _of_pattern(pattern: str) -> Source:
 def _file_of_masks(path: Path, file: Path) -> Source:
     """The source for a multi-mask file, a part of one, or a pattern of such files."""
     kind = file.suffix.lower()
+    if kind in _TABLES and not is_pattern(str(file)):
+        from segiou.masks.sources.segment_files import SegmentFile
+
+        return SegmentFile(str(path), str(file))
     is_open = (is_pattern(str(file)) or "{" in file.name) and not file.exists()
     if kind == ".json" and not is_open:
         from segiou.masks.sources.segment_files import SegmentFile

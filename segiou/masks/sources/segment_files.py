@@ -1,4 +1,4 @@
-"""JSON files with the masks of many images: COCO, detectron2, and annotation tools."""
+"""Files with the masks of many images: COCO, detectron2, annotation tools, run lengths."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from segiou._support.files import Stamp, read_json
 from segiou.labels.label_set import VOID_VALUES
 from segiou.masks.colors import packed
 from segiou.masks.formats.annotation_files import drawn_images
+from segiou.masks.formats.cvat_xml import cvat_images
 from segiou.masks.formats.drawing import Painting, check_size
-from segiou.masks.formats.drawn_image import DrawnImage
+from segiou.masks.formats.drawn_image import DrawnImage, image_size
+from segiou.masks.formats.run_length_tables import Runs, rows_of
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import open_mask
 from segiou.masks.sources.folders import stamp_of
@@ -43,7 +45,7 @@ _MOST_RUN_LENGTHS, _MOST_SHAPES = 100_000, 20_000
 
 @dataclass(frozen=True)
 class SegmentFile:
-    """A JSON file of segments as a source with one mask per image.
+    """A file of segments (JSON, CVAT's XML, a table) as a source with one mask per image.
 
     The values of a mask are the ``category_id`` of its segments. Pixels outside
     all segments are 0, or 255 if 0 is a category or the file has detectron2
@@ -57,7 +59,7 @@ class SegmentFile:
     def find(self) -> dict[str, str]:
         """Images by file name, or by id if they have none."""
         if self.root != self.file:
-            msg = f"{self.root}: is inside a JSON file; pass the file: {self.file}"
+            msg = f"{self.root}: is inside a file of many masks; pass the file: {self.file}"
             raise ValueError(msg)
         images = self._contents().images
         if not images:
@@ -103,7 +105,7 @@ class SegmentFile:
 class ImageSegments:
     """The segments of one image."""
 
-    size: tuple[int, int] | None = None
+    size: tuple[int, int] | Path | None = None
     #: Category and segmentation, bottom to top.
     segments: list[tuple[int, Any]] = field(default_factory=list)
     #: The PNG of ids of panoptic annotations; a segmentation is then an entry of segments_info.
@@ -179,8 +181,13 @@ def load_segments(path: str, stamp: Stamp) -> _Contents:
 
 @lru_cache(maxsize=4)
 def _loaded(path: str, _stamp: Stamp) -> _Contents:
-    data = read_json(path)
+    ending = Path(path).suffix.lower()
     try:
+        if ending == ".xml":
+            return _Contents(cvat_images(Path(path)))
+        if ending in (".csv", ".tsv"):
+            return _of_table(Path(path))
+        data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
             return _of_annotations(data)
         if (drawn := drawn_images(data, Path(path))) is not None:
@@ -188,10 +195,37 @@ def _loaded(path: str, _stamp: Stamp) -> _Contents:
         if isinstance(data, list) and data:
             return _of_results(data)
     except ValueError as error:
-        msg = f"{path}: {error}"
+        msg = str(error) if str(error).startswith(f"{path}: ") else f"{path}: {error}"
         raise ValueError(msg) from error
     msg = f"{path}: is not a supported annotation file; expected {_FORMS}"
     raise ValueError(msg)
+
+
+def _of_table(path: Path) -> _Contents:
+    """A table of run lengths, whose classes are numbers, or names."""
+    rows = [*rows_of(path)]
+    labels = {row.label for row in rows} - {""}
+    if all(label.isascii() and label.isdigit() and len(label) < 10 for label in labels):
+        images: dict[str, ImageSegments] = {}
+        for row in rows:
+            image = images.setdefault(row.image, ImageSegments(row.size))
+            if row.runs is not None:
+                image.segments.append((int(row.label or 1), row.runs))
+        return _Contents(images, [int(label) for label in labels])
+    shapes: dict[str, list[dict[str, Any]]] = {}
+    sizes: dict[str, Any] = {}
+    for row in rows:
+        sizes.setdefault(row.image, row.size or path.parent / row.image)
+        several = shapes.setdefault(row.image, [])
+        if row.runs is not None:
+            several.append({"label": row.label, "runs": row.runs})
+    return _Contents(
+        {name: DrawnImage(sizes[name], several, _named_runs) for name, several in shapes.items()}
+    )
+
+
+def _named_runs(shape: Any, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
+    return shape["label"], shape["runs"].area(size)
 
 
 def _of_results(data: Sequence[Any]) -> _Contents:
@@ -308,14 +342,19 @@ def _category(entry: Any, where: object) -> int:
     return category
 
 
-def _drawn(image: ImageSegments, contents: _Contents, _file: Path) -> NDArray[Any]:
+def _drawn(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
     if image.size is None:
         msg = "has no size; add 'height' and 'width' in 'images', or use run lengths"
+        if file.suffix.lower() != ".json":
+            place = f"put the images into {file.parent}"
+            msg = f"has no size; {place}, or add columns height and width"
         raise ValueError(msg)
-    painting = Painting(check_size(image.size), contents.free, contents.dtype)
+    size = image_size(image.size) if isinstance(image.size, Path) else check_size(image.size)
+    painting = Painting(size, contents.free, contents.dtype)
     for number, (category, segmentation) in enumerate(image.segments, 1):
         try:
-            painting.add(segmentation, category)
+            is_of_table = isinstance(segmentation, Runs)
+            painting.add(segmentation.area(size) if is_of_table else segmentation, category)
         except ValueError as error:
             msg = f"segment {number} of {len(image.segments)} (category {category}): {error}"
             raise ValueError(msg) from error

@@ -1,0 +1,165 @@
+"""Tables of run lengths, as of Kaggle: a row per image and class, with starts and lengths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.table_files import file_rows
+from segiou.masks.finding import split_ending
+from segiou.masks.formats.drawing import check_size
+
+#: Names of columns, without signs and in small letters.
+_IMAGES = ("imageid", "image", "id", "img", "imagename", "filename")
+_RUNS = ("encodedpixels", "rle", "rlemask", "segmentation", "predicted", "annotation")
+_CLASSES = ("classid", "class", "label", "category", "categoryid", "classname")
+#: Columns with image and class, as ``a.jpg_1`` and ``a.jpg_Fish``.
+_BOTH = ("imageidclassid", "imagelabel", "imageclass")
+_SIZES = {side: (side, f"img{side}", f"image{side}") for side in ("height", "width")}
+#: Cells of images without objects.
+_EMPTY = ("", "-1", "nan", "none")
+_ENDINGS = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".gif")
+_ORDERS = ("columns", "rows")
+_WANTED = "pairs of a start (from 1) and a length"
+#: More changes than these tell the order of runs.
+_CLEAR = 32
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The run lengths of a row: starts from 1 and lengths, along columns unless told."""
+
+    text: str
+    order: str = ""
+
+    def area(self, size: tuple[int, int]) -> NDArray[np.bool_]:
+        """The pixels in an image of this size; ValueError if they do not fit."""
+        starts, lengths = self._pairs()
+        pixels = size[0] * size[1]
+        ends = starts + lengths
+        if starts.size and (int(ends.max()) > pixels or int(lengths.max()) > pixels):
+            msg = f"its runs end at pixel {int(ends.max())}, but the image has {pixels}"
+            raise ValueError(msg)
+        if (starts[1:] < ends[:-1]).any():
+            msg = f"its runs are not in ascending order; expected {_WANTED}"
+            raise ValueError(msg)
+        edges = np.zeros(pixels + 1, np.int8)
+        edges[starts] += 1
+        np.subtract.at(edges, ends, 1)
+        flat: NDArray[np.bool_] = edges[:-1].cumsum(dtype=np.int8) > 0
+        if not self.order:
+            _check_order(flat, size)
+        if self.order == "rows":
+            return flat.reshape(size)
+        return flat.reshape(size[::-1]).T
+
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        words = self.text.split()
+        try:
+            numbers = np.array(words, dtype=np.int64)
+        except (ValueError, OverflowError):
+            numbers = np.zeros(1, np.int64)
+        if len(numbers) % 2 or (numbers < 1).any() or (numbers > 1 << 40).any():
+            msg = f"its run lengths are not {_WANTED}: {self.text!r:.40}"
+            raise ValueError(msg)
+        return numbers[::2] - 1, numbers[1::2]
+
+
+def _check_order(flat: NDArray[np.bool_], size: tuple[int, int]) -> None:
+    """ValueError if runs along rows, read along columns, would be noise."""
+    height, width = size
+    if height == width:
+        return
+    by_column, by_row = (int((flat[n:] != flat[:-n]).sum()) for n in (height, width))
+    if by_column > _CLEAR and 2 * by_row < by_column:
+        msg = (
+            "its runs go along rows, but those of Kaggle along columns; if this is right, add a "
+            "column 'order' with 'rows'"
+        )
+        raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: an image, a class, its runs, and the size or where to take it from."""
+
+    image: str
+    label: str
+    runs: Runs | None
+    size: tuple[int, int] | Path | None
+
+
+def has_run_lengths(path: Path) -> bool:
+    """Whether the header of a table has columns of images and of run lengths."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(1 << 12)
+        first = head.partition(b"\n")[0].decode("utf-8-sig")
+    except (OSError, ValueError):
+        return False
+    columns = _columns(re.split("[,;\t]", first))
+    return "runs" in columns and bool(columns.keys() & {"image", "both"})
+
+
+def _columns(heads: Sequence[str]) -> dict[str, str]:
+    """The columns by what they have."""
+    plain = {re.sub(r"[\W_]", "", head).lower(): head for head in heads}
+    wanted = {"image": _IMAGES, "runs": _RUNS, "class": _CLASSES, "both": _BOTH, **_SIZES}
+    wanted["order"] = ("order",)
+    found = {
+        what: next((plain[name] for name in names if name in plain), "")
+        for what, names in wanted.items()
+    }
+    return {what: head for what, head in found.items() if head}
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a table; ValueError for one that cannot be read."""
+    rows = file_rows(path)
+    columns = _columns([*rows[0]]) if rows else {}
+    if "runs" not in columns or not columns.keys() & {"image", "both"}:
+        msg = "has no columns of images and run lengths, such as ImageId and EncodedPixels"
+        raise ValueError(msg)
+    images: dict[str, Path] | None = None
+    for number, row in enumerate(rows, 1):
+        cells = {what: str(row.get(head) or "").strip() for what, head in columns.items()}
+        image, label = cells.get("image", ""), cells.get("class", "")
+        if "both" in cells:
+            image, _, label = cells["both"].rpartition("_")
+        if not image:
+            msg = f"row {number} names no image"
+            raise ValueError(msg)
+        size: Any = None
+        if cells.get("height") and cells.get("width"):
+            size = _size(cells["height"], cells["width"], number)
+        else:
+            images = _images_below(path.parent) if images is None else images
+            size = images.get(split_ending(image)[0].rpartition("/")[2])
+        order = cells.get("order", "").lower()
+        if order not in ("", *_ORDERS):
+            msg = f"row {number}: order {order!r}; choose from {', '.join(_ORDERS)}"
+            raise ValueError(msg)
+        text = cells["runs"]
+        runs = None if text.lower() in _EMPTY else Runs(text, order)
+        yield Row(image, label, runs, size)
+
+
+def _size(height: str, width: str, number: int) -> tuple[int, int]:
+    try:
+        return check_size([int(float(height)), int(float(width))])
+    except (ValueError, OverflowError):
+        msg = f"row {number}: invalid height {height!r:.20} and width {width!r:.20}"
+        raise ValueError(msg) from None
+
+
+def _images_below(folder: Path) -> dict[str, Path]:
+    """The images below a folder by name without extension; photos before others."""
+    found = [path for path in folder.rglob("*.*") if path.suffix.lower() in _ENDINGS]
+    found.sort(key=lambda path: (-_ENDINGS.index(path.suffix.lower()), path))
+    return {path.stem: path for path in found}
