@@ -28,7 +28,7 @@ from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_
 from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
 from segiou.scoring.job import Job
 from segiou.scoring.pair import Geometry, PairScorer
-from segiou.scoring.problems import UNDECLARED, DataError, ScoringInterrupted
+from segiou.scoring.problems import NOT_IGNORED, UNDECLARED, DataError, ScoringInterrupted
 from segiou.scoring.segment_classes import has_segments, labels_of, segments_in
 
 if TYPE_CHECKING:
@@ -446,7 +446,8 @@ def _better_labels(
     from segiou.scoring.label_set_advice import better_label_set
 
     paths = [pair.truth for pair in pairs]
-    better = better_label_set(labels, job.sources[0], paths, certain=not problems)
+    predicted = [v for p in undeclared if NOT_IGNORED in p.text for v in p.values]
+    better = better_label_set(labels, job.sources[0], paths, predicted, certain=not problems)
     if not better or not problems:
         return better
     ignored = sorted({v for p in undeclared if "--ignore" in p.text for v in p.values})

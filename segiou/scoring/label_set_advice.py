@@ -7,7 +7,7 @@ from pathlib import Path
 
 from segiou._support.text import listed
 from segiou.labels.label_set import LabelSet
-from segiou.labels.loading import labelset_names
+from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.sources.class_files import IN_FOLDERS, class_layout, folder_names
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
@@ -91,16 +91,24 @@ def _consecutive(values: Iterable[int]) -> int:
 
 
 def better_label_set(
-    labels: LabelSet, truth: Source, paths: Sequence[str], *, certain: bool
+    labels: LabelSet,
+    truth: Source,
+    paths: Sequence[str],
+    predicted: Iterable[int] = (),
+    *,
+    certain: bool,
 ) -> str:
     """Suggest a label set that fits the masks better; empty if this one may be right.
 
-    If ``certain``, every class of the other set must occur.
+    It declares the values that are undeclared in predictions. If ``certain``, every class of the
+    other set must occur.
     """
     contents = [read_values(truth, path) for path in sampled(paths, SAMPLE)]
     inspection = summary_of("", contents, None)
     mine = match_of(labels, inspection.values, inspection.colors)
     best = next(iter(inspection.fitting), None)
+    if best is not None and not load_labels(best.name).declared_values.issuperset(predicted):
+        return ""
     if best is None:
         better = inspection.proposal if mine.quality < GOOD and not certain else ""
     else:

@@ -32,6 +32,8 @@ _INTERPOLATED = {
         "Resample labels with nearest neighbour"
     ),
 }
+#: Part of texts about undeclared values of predictions.
+NOT_IGNORED = " on non-ignored "
 #: Beginnings of texts about undeclared values.
 UNDECLARED = ("has too many undeclared values", "has undeclared values")
 
@@ -225,6 +227,6 @@ def _few_undeclared(values: Collection[int], side: str, options: ClassOptions, u
     if set(values) <= set(options.ignore):
         swapped = "they are ignored in the truth (are truth and prediction swapped?); otherwise "
     return (
-        f" on non-ignored {unit}; {binary}{swapped}add them to the label set, or count "
+        f"{NOT_IGNORED}{unit}; {binary}{swapped}add them to the label set, or count "
         "them as missed: unassigned='count' (--unassigned count)"
     )

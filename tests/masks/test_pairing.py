@@ -260,6 +260,9 @@ def test_proposals_of_any_layout_pair_as_they_claim(of_truth, of_pred, names, de
         (["{}/mask.png"], "{}_pred.png", 12),
         (["val/{}/mask.png"], "{}.npy", 12),
         (["{}/color.npy", "{}/segment20.npy", "{}/instance.npy"], "{}_pred.npy", 12),
+        (["a/{}/labels.npz"], "a/{}/pred.npz", 12),
+        (["{}/labels.npz", "{}/coords.npz"], "{}/pred.npz", 12),
+        (["val/{}/labels.npz"], "{}/pred.npz", 12),
     ],
 )
 def test_folders_of_samples_are_proposed(truth, pred, pairs):
@@ -271,6 +274,14 @@ def test_masks_are_proposed_before_other_arrays():
     forms = ("{}/color.npy", "{}/instance.npy", "{}/segment20.npy", "{}/normal.npy")
     truth = {k: v for form in forms for k, v in named(form).items()}
     assert "/segment20|_pred" in pair_folders(truth, named("{}_pred.npy")).hint.split("; or ")[0]
+
+
+def test_masks_of_classes_are_proposed_before_those_of_instances():
+    forms = ("{}_instanceids.png", "{}_labelids.png", "{}_color.png")
+    truth = {k: v for form in forms for k, v in named(form).items()}
+    hints = pair_folders(truth, named("{}_vis.png")).hint.split("; or ")
+    assert "'_labelids'" in hints[0]
+    assert len(hints) == 3
 
 
 def test_numbers_are_equal_without_leading_zeros():

@@ -444,6 +444,7 @@ def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Opti
     """Options that may match the files of two folders, the plainest first."""
     names = [[_stem(path) for path in side] for side in (truth, pred)]
     yield [_suffixed(ends) for ends in _best_differences(*names)]
+    yield [*_in_samples(truth, pred)]
     yield [*_of_samples(truth, pred)]
     backwards = [[name[::-1] for name in side] for side in names]
     yield [_prefixed(ends) for ends in _best_differences(*backwards)]
@@ -451,19 +452,34 @@ def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Opti
         yield [{"key": key} for key in keys if min(len(truth), len(pred)) > 1]
 
 
+def _likely_masks(paths: Sequence[str]) -> list[str]:
+    """Names of files in folders, those of masks first; of others only if there are no masks."""
+    counted = Counter(path.rpartition("/")[2] for path in paths if "/" in path)
+    masks = [name for name in counted if not _NOT_MASKS.search(name)] or [*counted]
+    likely = sorted(masks, key=lambda name: (not _OF_MASKS.search(name), -counted[name], name))
+    return likely[:_TRIED]
+
+
+def _in_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
+    """Keys that are folders with one mask each on both sides, whose files have other names."""
+    folders = [{path.rpartition("/")[0] for path in side} for side in (truth, pred)]
+    part = ".+" if folders[0] & folders[1] - {""} else "[^/]+"
+    for name, other in product(_likely_masks(truth), _likely_masks(pred)):
+        stems = {split_ending(one)[0] for one in (name, other)}
+        if len(stems) > 1:
+            either = "|".join(map(re.escape, sorted(stems)))
+            yield {"key": rf"({part})/(?:{either})\.[^/]+$"}
+
+
 def _of_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
     """Keys that are folders with one mask each on one side, and the names of files on the other."""
     for folders, others in ((truth, pred), (pred, truth)):
-        counted = Counter(path.rpartition("/")[2] for path in folders if "/" in path)
-        # Other arrays of a sample are proposed only if none may be its mask.
-        masks = [name for name in counted if not _NOT_MASKS.search(name)] or [*counted]
-        likely = sorted(masks, key=lambda name: (not _OF_MASKS.search(name), -counted[name], name))
         stems = {_stem(path) for path in others}
-        if not counted:
+        if not (likely := _likely_masks(folders)):
             continue
         above = os.path.commonpath([path.rpartition("/")[0].rpartition("/")[0] for path in folders])
         prefix = rf"(?:{re.escape(above)}/)?" if above else ""
-        for name in likely[:_TRIED]:
+        for name in likely:
             ids = [path.split("/")[-2] for path in folders if path.endswith(f"/{name}")]
             rest = Counter(stem[len(id) :] for id in ids for stem in stems if stem.startswith(id))
             end = rest.most_common(1)[0][0] if rest else ""
@@ -515,10 +531,10 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> list[Differe
     return best
 
 
-def _plainness(ends: Difference) -> tuple[int, int, Difference]:
-    """Sort key: whole words first, then the longer ones."""
+def _plainness(ends: Difference) -> tuple[bool, int, int, Difference]:
+    """Sort key: masks of classes first, then whole words and longer ones."""
     broken = sum(bool(end) and _SEPARATED.match(end) is None for end in ends)
-    return broken, -len("".join(ends)), ends
+    return bool(_NOT_MASKS.search(ends[0])), broken, -len("".join(ends)), ends
 
 
 def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Difference]:
