@@ -15,9 +15,9 @@ import pytest
 from hypothesis import settings
 
 import segiou
+from segiou import read_mask
 from segiou.cli.demo import write_demo
-from segiou.counting.encoding import count_pairs
-from segiou.masks.read import read_mask
+from segiou.counting import count_pairs
 
 # Without this a child would take the checkout in its working directory, where
 # the compiled modules are missing when the package under test is an installed one.

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou import Protocol
 from segiou._support import optional
 from segiou.cli.main import main
 from segiou.document import renderers
 from segiou.document.parts import Line
 from segiou.labels import LabelSet, label_files, loading
 from segiou.metrics import protocols
-from segiou.metrics.protocols import Protocol
 
 DOCS = Path(__file__).parents[1] / "docs"
 TRUTH = np.repeat([[0, 1]], [6, 4], axis=1).astype(np.uint8)

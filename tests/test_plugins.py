@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou import MaskError
+from segiou import MaskError, read_mask
 from segiou._support import optional
 from segiou.cli.main import main
-from segiou.masks.read import read_mask
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Custom formats, label sets and protocols")[2]

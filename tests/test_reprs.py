@@ -16,7 +16,7 @@ from accumulator_kinds import KINDS, NUMBER, counted
 
 import segiou
 from segiou import analysis
-from segiou.analysis.gap.baselines import at_prevalence, prevalence_curve
+from segiou.analysis import at_prevalence, prevalence_curve
 from segiou.document.notebook import notebook_of
 from segiou.document.parts import Column, Line, Table
 from segiou.document.renderers import rendered
@@ -25,7 +25,7 @@ from segiou.measures.boundary import BoundaryCounts, BoundaryOptions
 from segiou.measures.objects import ObjectOptions
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import Votes
-from segiou.regions.tolerance import Tolerance
+from segiou.regions import Tolerance
 from segiou.report import check_measure
 from segiou.scoring import inspect_folder
 

@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import analysis as imbalance, geometry, metrics, metrics as per_image
-from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import count_pairs
+from segiou import analysis as imbalance, geometry, metrics, metrics as per_image, read_mask
+from segiou.counting import ConfusionCounts, count_pairs
 from segiou.labels import LabelClass
-from segiou.masks.read import read_mask
-from segiou.measures.boundary.options import BoundaryOptions
-from segiou.regions.tolerance import Tolerance
-from segiou.runs.run import run_from_counts
+from segiou.measures.boundary import BoundaryOptions
+from segiou.regions import Tolerance
+from segiou.runs import run_from_counts
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()

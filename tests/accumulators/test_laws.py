@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from accumulator_kinds import KINDS, NUMBER, counted, counted_each
 
-from segiou.accumulators.base import Accumulator, TableAccumulator
+from segiou.accumulators import Accumulator
+from segiou.accumulators.base import TableAccumulator
 
 IMAGES = range(NUMBER)
 

@@ -6,11 +6,11 @@ from threading import Barrier, Event, Thread
 import numpy as np
 import pytest
 
-from segiou import ChannelCounts, ConfusionMatrix
-from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
-from segiou.counting.encoding import UndeclaredValuesError
-from segiou.measures.boundary.options import BoundaryOptions
-from segiou.runs.image_counts import Columns, ImageCount
+from segiou import ChannelCounts, ConfusionMatrix, Counts
+from segiou.counting import ConfusionCounts, UndeclaredValuesError
+from segiou.counting.counts import SparseConfusionCounts
+from segiou.measures.boundary import BoundaryOptions
+from segiou.runs import Columns, ImageCount
 from segiou.scoring import Evaluator
 
 LARGEST = 2**63 - 1

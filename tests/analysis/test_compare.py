@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou import analysis, score
-from segiou.analysis.comparison.compare_runs import compare
-from segiou.analysis.comparison.rank_runs import rank
+from segiou import Counts, Protocol, analysis, compare, confidence_intervals, rank, score
 from segiou.cli.thresholds import not_worse
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.inference.intervals import confidence_intervals
-from segiou.inference.paired_runs import DifferentImagesError
-from segiou.metrics.overall import mean_iou
-from segiou.metrics.per_class import iou
-from segiou.metrics.per_image import image_means
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.counting import ConfusionCounts
+from segiou.inference import DifferentImagesError
+from segiou.metrics import image_means, iou, load_protocol, mean_iou
 
 
 @dataclass

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix, compare
-from segiou.analysis.gap.imbalance_difference import explain_difference
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou import ConfusionMatrix, Counts, compare
+from segiou.analysis import explain_difference
+from segiou.counting import ConfusionCounts
 from segiou.runs import ImageCount, run_from_counts
 
 # 1000 pixels, 50 of them person. "plain" answers road everywhere; "keen" finds 40 persons

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou import ChannelCounts
-from segiou.analysis.gap.baselines import majority_counts, random_iou, skill_score, weighted_mean
-from segiou.analysis.gap.imbalance import explain
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
-from segiou.metrics.per_class import iou, recall
+from segiou import ChannelCounts, Counts, explain
+from segiou.analysis import majority_counts, random_iou, skill_score
+from segiou.analysis.gap.baselines import weighted_mean
+from segiou.counting import ConfusionCounts
+from segiou.metrics import iou, mean_accuracy, mean_iou, pixel_accuracy, recall
 from segiou.metrics.protocols import PROTOCOLS
 
 # 100 pixels, 95 of them background, and a model that answers nothing else.

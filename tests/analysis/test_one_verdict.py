@@ -8,11 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from segiou import score, slices
-from segiou.analysis.comparison.compare_runs import compare
-from segiou.analysis.comparison.rank_runs import rank
+from segiou import compare, rank, score, slices
 from segiou.cli.thresholds import not_worse
-from segiou.report.pages.comparison_page import render_comparison
+from segiou.report import render_comparison
 
 IMAGES = (2, 3, 5, 6, 8, 12, 20, 30)
 

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from segiou.analysis.gap.baselines import at_prevalence, prevalence_curve
-from segiou.counting.counts import ConfusionCounts
-from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
-from segiou.metrics.per_class import iou
+from segiou.analysis import at_prevalence, prevalence_curve
+from segiou.counting import ConfusionCounts
+from segiou.metrics import iou, mean_accuracy, mean_iou, pixel_accuracy
 
 TALLY = ConfusionCounts.of_matrix(
     np.array([[70, 5, 0], [4, 10, 1], [0, 1, 3]]), np.array([5, 0, 1]), np.int64(9)

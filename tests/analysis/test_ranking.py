@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis import Ranking, rank
-from segiou.analysis.comparison.case_ranks import rank_cases
+from segiou import Counts
+from segiou.analysis import Ranking, rank, rank_cases
 from segiou.analysis.comparison.ranking import Contest, kendall_tau, placed
-from segiou.counting.counts import Counts
 from segiou.inference import DifferentImagesError
 
 NAN = float("nan")

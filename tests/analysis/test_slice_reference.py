@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from segiou.analysis.slices.search import slices
-from segiou.counting.counts import Counts
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou import Counts, Protocol, slices
+from segiou.metrics import load_protocol
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(300)
 

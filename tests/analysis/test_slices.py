@@ -12,11 +12,10 @@ from scipy.special import expit
 from scipy.stats import t as student_t
 
 import segiou
+from segiou import Counts, Protocol, slices
 from segiou.analysis.slices.result import Gap, Slice
-from segiou.analysis.slices.search import slices
 from segiou.cli.main import main
-from segiou.counting.counts import Counts
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics import load_protocol
 
 CLASSES = ("road", "car", "pole", "rare")
 
@@ -207,7 +206,7 @@ def test_outputs(tmp_path, capsys):
 
 @pytest.mark.needs("measures.surfaces")
 def test_medians_have_order_statistics_of_one_run():
-    from segiou.inference.order_statistics import median_limits
+    from segiou.inference import median_limits
 
     rng = np.random.default_rng(2)
     truth = {f"{'ab'[i % 2]}_{i}": np.zeros((24, 24), int) for i in range(16)}

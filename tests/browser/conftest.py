@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from segiou.report.pages.explorer import explorer_page
+from segiou.report import explorer_page
 
 CHROMIUM_OPTIONS = [
     "--no-sandbox",

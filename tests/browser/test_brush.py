@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis.gap.baselines import at_prevalence
+from segiou.analysis import at_prevalence
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
 TRUTH = np.repeat([[0, 0, 1, 1, 2, 255], [0, 0, 0, 1, 2, 255]], 3, axis=0)

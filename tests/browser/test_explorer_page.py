@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.report.pages.explorer import explorer_page
+from segiou.report import explorer_page
 
 START = "#t=12,8,30,20&p=18,12,30,18&size=64x36"
 

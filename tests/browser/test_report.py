@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.report.pages.report_page import render_report, write_html
+from segiou.report import render_report, write_html
 
 HOSTILE = "<script>alert(1)</script>"
 NAMES = ["road", "car", HOSTILE, 'pole" onload="alert(2)', "bus"]

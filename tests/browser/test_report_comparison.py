@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.analysis.comparison.compare_runs import compare
-from segiou.report.pages.comparison_page import render_comparison
+from segiou import compare
+from segiou.report import render_comparison
 
 NAMES = ["road", "car", "<img src=x onerror=alert(1)>"]
 TRUTH = np.array([[0, 0, 1, 1, 255, 2]] * 3, np.uint8)

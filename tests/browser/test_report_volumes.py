@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.report.pages.report_page import write_html
+from segiou.report import write_html
 
 nibabel = pytest.importorskip("nibabel")
 

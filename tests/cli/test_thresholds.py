@@ -14,9 +14,8 @@ from command import FIXTURES, LABELS, MODELS, SCORE
 from mask_files import write_masks
 from PIL import Image
 
-from segiou.analysis.comparison.compare_runs import compare
+from segiou import Run, compare
 from segiou.cli.main import main
-from segiou.runs.run import Run
 
 
 @pytest.mark.parametrize(

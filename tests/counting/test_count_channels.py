@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou.counting import channels as channels_module
-from segiou.counting.channels import count_channels
-from segiou.counting.counts import Counts
+from segiou import Counts
+from segiou.counting import channels as channels_module, count_channels
 
 NUMPY = importlib.import_module("segiou.counting.reference").count_bytes
 try:

@@ -12,8 +12,7 @@ from odd_arrays import LAYOUTS
 from PIL import Image
 
 import segiou
-from segiou.counting import count_id_pairs, count_pairs, scores_to_labels
-from segiou.counting.encoding import Encoding
+from segiou.counting import Encoding, count_id_pairs, count_pairs, scores_to_labels
 from segiou.masks.read import from_bytes
 from segiou.measures.boundary import boundary_counts
 from segiou.measures.objects import PanopticCounts

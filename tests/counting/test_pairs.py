@@ -9,8 +9,7 @@ from skimage.metrics import contingency_table
 from sklearn.metrics import confusion_matrix
 
 from segiou import ConfusionMatrix
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
-from segiou.counting.scores import scores_to_labels
+from segiou.counting import Encoding, UndeclaredValuesError, count_pairs, scores_to_labels
 
 INTEGERS = ["|u1", "|i1", "<u2", ">u2", "<i2", ">i2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8"]
 

@@ -7,10 +7,9 @@ import pytest
 from bit_patterns import CASES, LAYOUTS, WIDTHS, any_floats, mixed, values_of
 from instruction_sets import loops_here, with_loops
 
-from segiou.counting import scores
+from segiou.counting import count_channels, scores, scores_to_labels
 from segiou.counting.arrays import AtLeast
-from segiou.counting.channels import count_channels
-from segiou.counting.scores import NanScoresError, scores_to_labels
+from segiou.counting.scores import NanScoresError
 
 NUMBERS = (1, 2, 3, 16, 33, 257)
 COMPILED = scores._compiled

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from instruction_sets import loops_here, with_loops
 
-from segiou.counting import scores
-from segiou.counting.scores import scores_to_labels
+from segiou.counting import scores, scores_to_labels
 
 try:
     COMPILED = importlib.import_module("segiou.counting._scores")

@@ -6,8 +6,7 @@ import os
 import subprocess
 import sys
 
-from segiou.counting import scores
-from segiou.counting.scores import SCORES_BACKEND
+from segiou.counting import SCORES_BACKEND, scores
 
 WITHOUT_ROUTINES = """
 import sys

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import jaccard_score
 
-from segiou.geometry.agreement import (
+from segiou.geometry import (
     UNDECIDED,
     annotator_iou,
     consensus,

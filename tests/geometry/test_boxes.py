@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
 
 from segiou import geometry
-from segiou.geometry.boxes import (
+from segiou.geometry import (
     box_giou,
     box_intersection,
     box_iof,

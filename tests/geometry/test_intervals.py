@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from segiou.geometry.positions import interval_iou, interval_set_iou, merge_intervals
+from segiou.geometry import interval_iou, interval_set_iou, merge_intervals
 
 
 def test_all_pairs_and_one_by_one():

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import jaccard_score
 
-from segiou.geometry.label_sets import count_indicators, count_label_sets
+from segiou.geometry import count_indicators, count_label_sets
 
 TRUTH = [
     ["Airplane", "Boat", "Car"],

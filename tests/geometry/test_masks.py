@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pycocotools import mask as coco_mask
 
-from segiou.geometry.binary_masks import box_to_mask, mask_iou, mask_to_box
-from segiou.geometry.boxes import box_iou
+from segiou.geometry import box_iou, box_to_mask, mask_iou, mask_to_box
 
 SHAPE = (7, 9)
 boxes = st.tuples(st.integers(0, 9), st.integers(0, 7), st.integers(0, 9), st.integers(0, 7)).map(

@@ -6,8 +6,7 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from segiou.geometry.boxes import box_iou
-from segiou.geometry.matching import greedy_match, match_boxes
+from segiou.geometry import box_iou, greedy_match, match_boxes
 
 
 def test_best_score_chooses_first():

@@ -6,9 +6,10 @@ import pytest
 import shapely
 from hypothesis import assume, given, strategies as st
 
-from segiou.geometry.binary_masks import mask_iou, mask_to_box
-from segiou.geometry.boxes import box_iou
-from segiou.geometry.polygons import (
+from segiou.geometry import (
+    box_iou,
+    mask_iou,
+    mask_to_box,
     polygon_giou,
     polygon_intersection,
     polygon_iou,

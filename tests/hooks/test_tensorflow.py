@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix
+from segiou.counting import scores_to_labels
 from segiou.counting.arrays import is_on_device, to_host
-from segiou.counting.scores import scores_to_labels
 from segiou.scoring import Evaluator
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed here")

@@ -19,10 +19,9 @@ import pytest
 
 import segiou
 from segiou import ConfusionMatrix
-from segiou.counting import device_counts
+from segiou.counting import Encoding, device_counts
 from segiou.counting.arrays import framework_of
 from segiou.counting.device_counts import DeviceValuesError, count_on_device, read, read_counts
-from segiou.counting.encoding import Encoding
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 

@@ -33,11 +33,10 @@ from corpus import Case, cases, labels
 from strict_images import has_all_rows, strict_pgm
 from strict_tiff import strict_tiff
 
-from segiou.labels.class_options import ClassOptions
-from segiou.masks.sources.pairing import Pair
-from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount
-from segiou.scoring.pair import PairScorer
+from segiou.labels import ClassOptions
+from segiou.masks import Pair
+from segiou.runs import Header, ImageCount
+from segiou.scoring import PairScorer
 
 MEGABYTES = 3000
 SECONDS = 5.0

@@ -57,8 +57,8 @@ def test_a_second_opinion_that_cannot_fail_would_be_none():
         from corpus import Case, labels, sound_files
     finally:
         sys.path.pop(0)
-    from segiou.counting.counts import ConfusionCounts
-    from segiou.runs.image_counts import ImageCount
+    from segiou.counting import ConfusionCounts
+    from segiou.runs import ImageCount
 
     sound = sound_files()[0]
     table = np.zeros((256, 257), dtype=np.int64)

@@ -15,8 +15,8 @@ import tifffile
 from mask_files import png, required
 
 import segiou
-from segiou.masks import open_source
-from segiou.masks.read import from_bytes, open_mask, open_windowed, to_labels
+from segiou.masks import open_mask, open_source, open_windowed
+from segiou.masks.read import from_bytes, to_labels
 
 LABELS = segiou.LabelSet.from_names(["background", "car", "tree"], ignore=255)
 BRUSH = [0, 0, 0, 16, 57, 35, 127, 192, 0]

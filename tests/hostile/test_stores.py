@@ -18,7 +18,7 @@ from mask_files import required
 
 from segiou import DataError, MaskError
 from segiou.masks import open_source
-from segiou.scoring.inspection import inspect_folder
+from segiou.scoring import inspect_folder
 
 LABELS = np.random.default_rng(0).integers(0, 3, (9, 12)).astype(np.uint8)
 

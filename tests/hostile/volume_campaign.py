@@ -26,9 +26,7 @@ import nibabel
 import numpy as np
 import SimpleITK as itk
 
-from segiou.masks import MaskError, Volume
-from segiou.masks.formats.volumes import read_volume
-from segiou.masks.read import open_windowed
+from segiou.masks import MaskError, Volume, open_windowed, read_volume
 
 MEGABYTES = 3000
 LABELS = np.random.default_rng(0).integers(0, 7, (9, 8, 7)).astype("i2")

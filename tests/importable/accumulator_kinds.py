@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
-from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary import BoundaryOptions
 from segiou.measures.objects import InstanceCounts, PanopticCounts
 from segiou.scoring import Evaluator
 

@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures.surfaces.arrays import surface_scores
+from segiou.measures.surfaces import surface_scores
 
 TOLERANCES = (0.0, 1.0, 2.5)
 KINDS = ("smooth", "alike", "noise", "voxel", "border", "no truth", "no pred", "neither")

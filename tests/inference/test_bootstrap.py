@@ -5,14 +5,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou import score
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.inference import bootstrapping
+from segiou import Counts, bootstrap, confidence_intervals, score
+from segiou.counting import ConfusionCounts
+from segiou.inference import bootstrapping, statistic, units_of
 from segiou.inference.bootstrapping import batches, limits_of, resampled, times_drawn
-from segiou.inference.intervals import bootstrap, confidence_intervals
-from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
-from segiou.metrics.overall import mean_iou
+from segiou.metrics import mean_iou
 
 
 def some_counts(images=12, classes=3, seed=1):

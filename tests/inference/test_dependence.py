@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from segiou import compare, score
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.inference.dependence import Dependence, dependence_of, design_of
-from segiou.inference.intervals import confidence_intervals
+from segiou import Counts, compare, confidence_intervals, score
+from segiou.counting import ConfusionCounts
+from segiou.inference import Dependence, group_by_pattern, permutation_test, statistic, units_of
+from segiou.inference.dependence import dependence_of, design_of
 from segiou.inference.scored_runs import scored_images
 from segiou.inference.sequences import Sequences, sequences_in_names
-from segiou.inference.significance import permutation_test
-from segiou.inference.statistics import statistic
-from segiou.inference.units import group_by_pattern, units_of
 
 
 def one_sequence(number):

@@ -10,16 +10,13 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from scipy.special import expit, logit
 
-from segiou import compare, score
+from segiou import Counts, Protocol, compare, confidence_intervals, score
 from segiou.analysis.comparison.recipes import Crossed, across_runs
-from segiou.counting.counts import Counts
-from segiou.inference.intervals import confidence_intervals
-from segiou.inference.leave_one_out import Jackknife, correlation, jackknife
+from segiou.inference import jackknife, statistic, units_of
+from segiou.inference.leave_one_out import Jackknife, correlation
 from segiou.inference.paired import Paired
-from segiou.inference.statistics import statistic
 from segiou.inference.student import student, student_below
-from segiou.inference.units import units_of
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics import load_protocol
 
 
 @dataclass

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from segiou.inference import groups_of
 from segiou.inference.metadata import metadata_of
-from segiou.inference.units import groups_of
 from segiou.scoring.id_lists import _read_ids
 
 IDS = ("a_1", "a_2", "b_1", "b_2")

@@ -11,11 +11,10 @@ from examples import examples
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from segiou.counting.counts import Counts
+from segiou import Counts
+from segiou.inference import statistic, units_of
 from segiou.inference.paired import Change, Paired
 from segiou.inference.significance import is_significant
-from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "intervals" / "swaps.json"
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.inference.significance import holm_adjust, permutation_test
-from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
-from segiou.metrics.overall import mean_iou
+from segiou import Counts
+from segiou.counting import ConfusionCounts
+from segiou.inference import holm_adjust, permutation_test, statistic, units_of
+from segiou.metrics import mean_iou
 
 
 def two_models(images, classes=3, seed=0, lift=30):

@@ -6,7 +6,7 @@ from hypothesis import assume, given, strategies as st
 from scipy import stats
 
 import segiou
-from segiou.counting.counts import Counts
+from segiou import Counts
 from segiou.inference import confidence_intervals, sample_sizes
 
 #: Found pixels of 100 in each image, so that the IoU is their mean.

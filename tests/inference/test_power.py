@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.counting.counts import Counts
+from segiou import Counts
+from segiou.inference import permutation_test, power, statistic, units_of
 from segiou.inference.paired import Paired
-from segiou.inference.significance import permutation_test, power
-from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
 
 
 def single(images, shift, spread, seed=0):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.analysis.gap.imbalance import explain
-from segiou.analysis.gap.imbalance_difference import explain_difference
+from segiou import explain
+from segiou.analysis import explain_difference
 from segiou.cli.main import main
 from segiou.inference.scored_runs import scored_images
 

@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
 
-from segiou.analysis.comparison.influential import influence
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.inference.statistics import statistic
-from segiou.inference.units import group_by_pattern, units_of
-from segiou.metrics.overall import mean_iou, pixel_accuracy
-from segiou.metrics.per_class import iou
-from segiou.metrics.pixel_scores import METRICS
-from segiou.metrics.protocols import PROTOCOLS, Protocol
+from segiou import Counts, Protocol
+from segiou.analysis import influence
+from segiou.counting import ConfusionCounts
+from segiou.inference import group_by_pattern, statistic, units_of
+from segiou.metrics import METRICS, iou, mean_iou, pixel_accuracy
+from segiou.metrics.protocols import PROTOCOLS
 
 # Three images, three classes; class 2 is in the truth of the last only, and predicted in the first.
 TABLES = np.array(

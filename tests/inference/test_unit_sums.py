@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from segiou import compare, score
-from segiou.analysis.comparison.influential import influence
-from segiou.counting.counts import Counts
-from segiou.inference import units
-from segiou.inference.intervals import bootstrap
+from segiou import Counts, bootstrap, compare, score
+from segiou.analysis import influence
+from segiou.inference import permutation_test, statistic, units, units_of
 from segiou.inference.paired import Paired
-from segiou.inference.significance import permutation_test
-from segiou.inference.statistics import scored_counts, statistic
-from segiou.inference.units import ImageParts, units_of, weighted
+from segiou.inference.statistics import scored_counts
+from segiou.inference.units import ImageParts, weighted
 
 
 @pytest.fixture

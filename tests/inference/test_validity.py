@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou import Counts
+from segiou.counting import ConfusionCounts
+from segiou.inference import permutation_test, statistic, units_of
 from segiou.inference.bootstrapping import limits_of, resampled
-from segiou.inference.significance import permutation_test
-from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
 
 FULL = os.environ.get("SEGIOU_SLOW") == "1"
 REPEATS, RESAMPLES = (2000, 1000) if FULL else (150, 300)

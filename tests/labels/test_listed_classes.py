@@ -8,8 +8,7 @@ from mask_files import score_pairs, write_pairs
 
 from segiou import ConfusionMatrix, ScoreHistogram, load_labels, score
 from segiou.cli.main import main
-from segiou.labels import LabelClass, LabelSet
-from segiou.labels.class_options import ClassOptions
+from segiou.labels import ClassOptions, LabelClass, LabelSet
 
 
 def named(labels):

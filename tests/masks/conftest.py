@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks import RawMask
+from segiou.masks import LocalFolder, RawMask
 from segiou.masks.formats.image_files import Scratch, read_png
-from segiou.masks.sources.folders import LocalFolder
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 

@@ -10,9 +10,8 @@ from mask_files import required
 
 import segiou
 from segiou import DataError
-from segiou.masks import open_source
+from segiou.masks import FileMask, open_source
 from segiou.masks.sources import array_stores
-from segiou.masks.windows import FileMask
 
 RNG = np.random.default_rng(3)
 TRUTH = RNG.integers(0, 3, (4, 9, 12), dtype=np.uint8)

@@ -10,7 +10,7 @@ from PIL import Image
 import segiou
 from segiou import LabelSet, MaskError
 from segiou.masks import open_source, read_mask, read_volume
-from segiou.report.pages.photos import match_images
+from segiou.report import match_images
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
 IOUS = [1 / 2, 2 / 3]

@@ -15,10 +15,10 @@ import tifffile
 from mask_files import required
 
 import segiou
-from segiou import DataError, MaskError
+from segiou import DataError, MaskError, read_mask
 from segiou.cli.main import main
+from segiou.masks import open_mask, open_windowed
 from segiou.masks.formats.georeference import Raster
-from segiou.masks.read import open_mask, open_windowed, read_mask
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
 PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)

@@ -14,9 +14,9 @@ from mask_files import required
 from PIL import Image, PngImagePlugin
 
 from segiou import MaskError
+from segiou.masks import LocalFolder, open_mask
 from segiou.masks.formats.image_files import Scratch
-from segiou.masks.read import from_bytes, open_mask
-from segiou.masks.sources.folders import LocalFolder
+from segiou.masks.read import from_bytes
 
 
 def chunk(name, data):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from segiou import MaskError
+from segiou.masks import LocalFolder
 from segiou.masks.formats.image_files import Scratch, _png
-from segiou.masks.sources.folders import LocalFolder
 from segiou.runs.image_counts import Stamp
 
 LIMIT = 1 << 18

@@ -15,11 +15,10 @@ import pytest
 import tifffile
 from PIL import Image
 
+from segiou import MaskError, read_mask
 from segiou.labels import LabelClass, LabelSet, load_labels
-from segiou.masks.raw_mask import LossyMaskError, MaskError
-from segiou.masks.read import from_bytes, open_mask, open_windowed, read_mask
-from segiou.masks.sources.archives import ArchiveFolder
-from segiou.masks.sources.folders import LocalFolder
+from segiou.masks import ArchiveFolder, LocalFolder, LossyMaskError, open_mask, open_windowed
+from segiou.masks.read import from_bytes
 
 HOSTILE = Path(__file__).parents[2] / "fixtures" / "hostile"
 EXPECTED = json.loads((HOSTILE / "expected.json").read_text())

@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 from hypothesis import example, given, strategies as st
 
-from segiou.masks.finding import find_masks, is_mask
-from segiou.masks.sources.pairing import pair_folders
+from segiou.masks import find_masks, pair_folders
+from segiou.masks.finding import is_mask
 
 
 def files(*names: str) -> dict[str, str]:

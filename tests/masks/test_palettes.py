@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from PIL import Image
 
 import segiou
-from segiou import MaskError
+from segiou import MaskError, read_mask
 from segiou.cli.main import main
 from segiou.labels import LabelClass, LabelSet
 from segiou.masks.colors import contradiction
-from segiou.masks.read import read_mask
 from segiou.scoring import inspect_folder
 
 COLORS = [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)]

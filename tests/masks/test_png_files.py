@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from meanwhile import others_run_during
 
-from segiou.masks import RawMask
+from segiou import read_mask
+from segiou.masks import LocalFolder, RawMask
 from segiou.masks.formats.image_files import Scratch, _png
-from segiou.masks.read import read_mask
-from segiou.masks.sources.folders import LocalFolder
 
 INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "300"))
 

@@ -11,10 +11,9 @@ import tifffile
 from mask_files import required
 
 import segiou
-from segiou import DataError, MaskError
+from segiou import DataError, MaskError, read_mask
 from segiou.cli.main import main
-from segiou.masks import read as reading
-from segiou.masks.read import open_mask, open_windowed, read_mask
+from segiou.masks import open_mask, open_windowed, read as reading
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
 PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)

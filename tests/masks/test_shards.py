@@ -16,11 +16,11 @@ from mask_files import png, required
 from PIL import Image
 
 import segiou
-from segiou import DataError, MaskError
+from segiou import DataError, MaskError, read_mask
 from segiou.cli.main import main
 from segiou.masks import open_source
 from segiou.masks.finding import IS_A_PICKLE
-from segiou.masks.read import from_bytes, read_mask
+from segiou.masks.read import from_bytes
 
 TRUTH = {"a": np.array([[0, 0, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}
 PRED = {"a": np.array([[0, 1, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import segiou
+from segiou import MaskError
 from segiou.cli.main import main
 from segiou.masks import read_volume
-from segiou.masks.raw_mask import MaskError
 from segiou.scoring import inspect_folder
 
 pytest.importorskip("SimpleITK")

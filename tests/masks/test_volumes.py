@@ -12,12 +12,17 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import MaskError
-from segiou.masks.finding import find_masks
-from segiou.masks.formats.volumes import geometry_difference, read_volume, reorient
-from segiou.masks.read import open_mask, open_windowed, read_mask
-from segiou.masks.sources.pairing import pair_folders
-from segiou.masks.windows import window_slices
+from segiou import MaskError, read_mask
+from segiou.masks import (
+    find_masks,
+    geometry_difference,
+    open_mask,
+    open_windowed,
+    pair_folders,
+    read_volume,
+    reorient,
+    window_slices,
+)
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")

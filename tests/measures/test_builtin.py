@@ -12,8 +12,8 @@ import pytest
 from deletable import kind_of_scores
 
 import segiou
+from segiou.measures import measure_of
 from segiou.measures.boundary import BoundaryOptions
-from segiou.measures.registry import measure_of
 from segiou.report.formats import nnunet_summary
 from segiou.scoring import Evaluator
 

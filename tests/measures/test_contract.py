@@ -12,11 +12,11 @@ import pytest
 
 import segiou
 from segiou.cli.options import names_by_heading
-from segiou.labels.class_options import ClassOptions
+from segiou.labels import ClassOptions
 from segiou.masks.formats.georeference import Raster
-from segiou.measures import MaskPair, Masks, Parts
+from segiou.measures import MaskPair, Masks, Parts, measure_of
 from segiou.measures.area import AreaOptions
-from segiou.measures.registry import measure_of, own_keys, own_scores, plans_of
+from segiou.measures.registry import own_keys, own_scores, plans_of
 from segiou.measures.scores import ScoreOptions
 from segiou.runs import Header
 

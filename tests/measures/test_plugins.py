@@ -15,7 +15,7 @@ from scipy.stats import t as student_t
 import segiou
 from segiou.cli.main import main
 from segiou.measures import Field, Measure, Parts, Plan, Score, measure_keys, measure_of
-from segiou.report.pages.comparison_page import write_comparison_html
+from segiou.report import write_comparison_html
 from segiou.scoring import Evaluator
 
 BOTH = ("--midline", "--midline-dilate", "1", "--offsets", "--offsets-scale", "2")

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
+from segiou import Counts
+from segiou.counting import ConfusionCounts
+from segiou.counting.counts import Cells, SparseConfusionCounts
 
 MATRIX = [[3, 1, 0], [2, 4, 0], [0, 5, 7]]
 UNASSIGNED = [1, 0, 2]

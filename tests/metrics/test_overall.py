@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn import metrics as sklearn_metrics
 
-from segiou import metrics
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou import Counts, metrics
+from segiou.counting import ConfusionCounts
 
 # frames_with_void: a class that is only predicted and one that is nowhere.
 MATRIX = np.array(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou import metrics
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou import Counts, metrics
+from segiou.counting import ConfusionCounts
 from segiou.metrics.ratio import ratio
 
 # TP, FP, FN, TN of four classes: ordinary, only predicted, never predicted, absent.

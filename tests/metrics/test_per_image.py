@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou import metrics, metrics as fg
-from segiou.analysis.comparison.influential import influence
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.counting.encoding import count_pairs
+from segiou import Counts, metrics, metrics as fg
+from segiou.analysis import influence
+from segiou.counting import ConfusionCounts, count_pairs
 
 # Three images, three classes. Image 2 lacks class 1 and has it predicted; nobody has class 2.
 TABLES = np.array(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import metrics
+from segiou import Protocol, metrics
 from segiou.analysis.gap.baselines import weighted_mean
-from segiou.metrics.protocols import PROTOCOLS, Protocol
+from segiou.metrics.protocols import PROTOCOLS
 
 RNG = np.random.default_rng(5)
 

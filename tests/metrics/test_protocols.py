@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou import metrics
+from segiou import Counts, Protocol, metrics
 from segiou.analysis.gap.baselines import weighted_mean
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.inference.statistics import statistic
-from segiou.inference.units import units_of
-from segiou.metrics.protocols import PROTOCOLS, Protocol, load_protocol
+from segiou.counting import ConfusionCounts
+from segiou.inference import statistic, units_of
+from segiou.metrics import load_protocol
+from segiou.metrics.protocols import PROTOCOLS
 
 NAN = float("nan")
 # Two images. Class 0 in both, class 1 in the first, class 2 only predicted, class 3 nowhere.

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou import metrics
-from segiou.counting.counts import Counts
+from segiou import Counts, metrics
 
 maps = hnp.arrays(np.float64, (2, 3, 4), elements=st.floats(0, 1, width=32))
 

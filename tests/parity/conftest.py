@@ -15,10 +15,9 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from segiou import metrics
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.counting.encoding import count_pairs
-from segiou.metrics.protocols import load_protocol
+from segiou import Counts, metrics
+from segiou.counting import ConfusionCounts, count_pairs
+from segiou.metrics import load_protocol
 
 CAMVID = Path(__file__).parents[2].parent / "shared" / "data" / "camvid"
 IGNORED = 255

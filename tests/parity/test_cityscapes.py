@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from segiou import ConfusionMatrix
-from segiou.measures.objects.weighted import CITYSCAPES_INSTANCE_SIZES, cityscapes_iiou
+from segiou.measures.objects import CITYSCAPES_INSTANCE_SIZES, cityscapes_iiou
 
 SCRIPT = "cityscapesscripts.evaluation.evalPixelLevelSemanticLabeling"
 CAMVID = Path(__file__).parents[2].parent / "shared" / "data" / "camvid"

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix, metrics, metrics as fg
-from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.counting.encoding import Encoding, count_pairs
-from segiou.metrics.protocols import PROTOCOLS, load_protocol
+from segiou import ConfusionMatrix, Counts, metrics, metrics as fg
+from segiou.counting import ConfusionCounts, Encoding, count_pairs
+from segiou.metrics import load_protocol
+from segiou.metrics.protocols import PROTOCOLS
 
 MATRIX = np.array(
     [[63, 4, 0, 3, 0], [2, 44, 7, 0, 0], [7, 0, 58, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
@@ -268,7 +268,7 @@ def test_the_mean_of_batch_means_is_another_number():
 
 
 def test_custom_rules_and_their_words():
-    from segiou.metrics.protocols import Protocol
+    from segiou import Protocol
 
     protocol = Protocol("custom", "us", unit="image", absent="zero", over="truth")
     assert protocol.description == (

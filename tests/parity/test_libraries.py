@@ -7,7 +7,7 @@ import pytest
 
 import segiou
 from segiou import metrics
-from segiou.counting.encoding import UndeclaredValuesError, count_pairs
+from segiou.counting import UndeclaredValuesError, count_pairs
 
 IGNORED = 255
 SINGLE = 1e-6  # what float32 holds of a number near 1
@@ -146,7 +146,7 @@ def test_keras_keeps_an_ignored_class_in_the_mean(keras_mean_iou, ignore):
 def test_counts_do_not_wrap_where_those_of_keras_do(keras_mean_iou):
     # Its counters are int32: 2 147 483 600 + 100 becomes negative, and no word is said.
     from segiou import ConfusionMatrix
-    from segiou.counting.counts import ConfusionCounts
+    from segiou.counting import ConfusionCounts
 
     zeros = np.zeros(100, np.uint8)
     matrix = ConfusionMatrix(2).add(
@@ -202,7 +202,7 @@ def test_more_pixels_than_float32_counts():
 def test_many_images_of_many_pixels():
     # mmsegmentation adds images up in float32: 500 times 700 001 becomes 350 000 032.
     from segiou import ConfusionMatrix
-    from segiou.counting.counts import ConfusionCounts
+    from segiou.counting import ConfusionCounts
 
     matrix = ConfusionMatrix(1)
     for _ in range(500):

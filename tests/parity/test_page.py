@@ -7,8 +7,7 @@ import pytest
 
 from segiou import metrics
 from segiou._support.numbers import percent
-from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import count_pairs
+from segiou.counting import ConfusionCounts, count_pairs
 from segiou.metrics.protocols import PROTOCOLS
 
 PAGE = Path(__file__).parents[2] / "docs" / "why-another-number.md"

@@ -11,8 +11,7 @@ from hypothesis.extra.numpy import arrays
 from mask_files import part_of
 
 import segiou
-from segiou import MaskError
-from segiou.masks.read import read_mask
+from segiou import MaskError, read_mask
 
 ANNOTATORS = "SEGIOU_REQUIRE_ANNOTATORS"
 NAMES = ("car", "bicycle", "road", "pole")

@@ -14,7 +14,7 @@ import pytest
 from mask_files import required
 
 import segiou
-from segiou.metrics.protocols import load_protocol
+from segiou.metrics import load_protocol
 
 pytest.importorskip("segiou.measures.surfaces")
 

@@ -10,10 +10,10 @@ import pytest
 from mask_files import write_masks
 
 import segiou
-from segiou.analysis.comparison.compare_runs import compare
+from segiou import compare
 from segiou.inference.statistics import ScoredImages
-from segiou.measures.registry import measure_of
-from segiou.report.pages.comparison_page import render_comparison, write_comparison_html
+from segiou.measures import measure_of
+from segiou.report import render_comparison, write_comparison_html
 
 TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))
 

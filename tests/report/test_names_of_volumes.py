@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou import LabelSet
 from segiou.cli.main import main
-from segiou.labels.label_set import LabelSet
-from segiou.report.image_cautions import ImageCaution
-from segiou.report.pages.comparison_page import write_comparison_html
+from segiou.report import ImageCaution, write_comparison_html
 
 VOLUMES = Path(__file__).parents[2] / "fixtures" / "volumes"
 PLAIN = ("m1", "m2", "m3")

@@ -10,7 +10,7 @@ from deletable import kind_of_scores
 
 import segiou
 from segiou.labels import LabelSet
-from segiou.report.pages.comparison_page import render_comparison
+from segiou.report import render_comparison
 from segiou.report.pages.page import BACKGROUND_COLOR, class_colors
 
 VOLUMES = FIXTURES / "volumes"

@@ -12,17 +12,17 @@ from PIL import Image
 
 import segiou
 from segiou.analysis.gap.steps import confusion_gains
-from segiou.counting.counts import ConfusionCounts
-from segiou.labels.class_options import ClassOptions
+from segiou.counting import ConfusionCounts
+from segiou.labels import ClassOptions
 from segiou.measures.scores import ScoreOptions
+from segiou.report import match_images
 from segiou.report.pages.confusion_part import confusion_rows, heatmap
 from segiou.report.pages.image_table import ImageScores, ImageTable, choose
 from segiou.report.pages.page import class_colors
-from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import Masks, PictureError, ScoreReader, read_indices
 from segiou.report.pages.pictures import fitted, mask_png, read_image, score_maps
 from segiou.report.pages.report_page import distribution
-from segiou.runs.image_counts import Columns, ImageCount
+from segiou.runs import Columns, ImageCount
 
 
 def decoded(uri):

@@ -46,7 +46,7 @@ def score(folders):
 @pytest.fixture
 def reads(monkeypatch):
     """The names of the files that were read, in order."""
-    from segiou.masks.sources.folders import LocalFolder
+    from segiou.masks import LocalFolder
 
     names: list[str] = []
     read, read_small = LocalFolder.read, LocalFolder.read_small

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.runs.database import RunFileError, checksum
+from segiou.runs import RunFileError
+from segiou.runs.database import checksum
 
 
 @pytest.fixture

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou import DataError
 from segiou.cli.main import main
-from segiou.labels.class_options import ClassOptions
-from segiou.runs.database import RunFile, RunFileError
-from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
-from segiou.runs.run_writing import RunWriter
-from segiou.scoring import engines
-from segiou.scoring.problems import DataError, ScoringInterrupted
+from segiou.labels import ClassOptions
+from segiou.runs import Header, ImageCount, ImageFiles, RunFile, RunFileError, RunWriter
+from segiou.runs.image_counts import Stamp
+from segiou.scoring import ScoringInterrupted, engines
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.runs.database import RunFileError, checksum
+from segiou.runs import RunFileError
+from segiou.runs.database import checksum
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SCORES = {

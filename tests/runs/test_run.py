@@ -12,12 +12,17 @@ import pytest
 
 import segiou
 from segiou._support.files import Problem
-from segiou.labels.class_options import ClassOptions
-from segiou.runs.database import RunFileError
-from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
-from segiou.runs.run import merge_files, run_from_counts
-from segiou.runs.run_writing import write_run
+from segiou.labels import ClassOptions
+from segiou.runs import (
+    Header,
+    ImageCount,
+    ImageFiles,
+    RunFileError,
+    merge_files,
+    run_from_counts,
+    write_run,
+)
+from segiou.runs.image_counts import Stamp
 
 
 def required(name: str):

@@ -12,7 +12,8 @@ import pytest
 
 import segiou
 from segiou.measures import Field, Measure, Parts, Plan, Score
-from segiou.runs.database import RunFileError, checksum
+from segiou.runs import RunFileError
+from segiou.runs.database import checksum
 from segiou.scoring import Evaluator
 
 TRUTH = np.array([[[0, 0, 1, 1]], [[0, 1, 1, 1]]])

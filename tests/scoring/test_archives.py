@@ -16,10 +16,8 @@ from mask_files import png
 
 import segiou
 from segiou import DataError
-from segiou.masks import open_source
+from segiou.masks import ArchiveFolder, LocalFolder, RemoteFolder, open_source
 from segiou.masks.sources import archives
-from segiou.masks.sources.archives import ArchiveFolder
-from segiou.masks.sources.folders import LocalFolder, RemoteFolder
 
 scored = partial(segiou.score_folder, labels=4)
 

@@ -12,7 +12,7 @@ from PIL import Image
 import segiou
 from segiou.cli.main import main
 from segiou.masks.sources.class_files import class_layout
-from segiou.scoring.inspection import inspect_folder
+from segiou.scoring import inspect_folder
 
 CASES = Path(__file__).parents[2].parent / "shared" / "data" / "cases"
 NAMES = ["background", "chair", "table"]

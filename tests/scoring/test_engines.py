@@ -15,13 +15,10 @@ from mask_files import score_pairs
 
 import segiou
 from segiou._support.files import Problem
-from segiou.masks.sources.pairing import Pair
-from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount
-from segiou.scoring import engines
-from segiou.scoring.engines import Dispatcher, Engine, ExecutorLostError, open_engine, task_of
-from segiou.scoring.job import Job
-from segiou.scoring.pair import PairScorer
+from segiou.masks import Pair
+from segiou.runs import Header, ImageCount
+from segiou.scoring import ExecutorLostError, Job, PairScorer, engines
+from segiou.scoring.engines import Dispatcher, Engine, open_engine, task_of
 
 scored = partial(score_pairs, labels=4)
 

@@ -11,7 +11,7 @@ import segiou
 from segiou import DataError
 from segiou.cli.main import main
 from segiou.report.pages.picture_masks import adjusted_reader
-from segiou.scoring.inspection import inspect_folder
+from segiou.scoring import inspect_folder
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
 IOUS = [1 / 2, 2 / 3]

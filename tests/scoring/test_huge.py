@@ -12,12 +12,9 @@ from PIL import Image
 
 import segiou
 from segiou import DataError, MaskError
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
-from segiou.counting.window_counts import count_windows
-from segiou.labels.class_options import ClassOptions
-from segiou.masks import read as reading
-from segiou.masks.read import open_windowed
-from segiou.masks.windows import ResizedMask, window_slices
+from segiou.counting import Encoding, UndeclaredValuesError, count_pairs, count_windows
+from segiou.labels import ClassOptions
+from segiou.masks import ResizedMask, open_windowed, read as reading, window_slices
 from segiou.scoring import open_mask, pair
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from segiou.counting.encoding import count_pairs
+from segiou.counting import count_pairs
 
 SLOW = os.environ.get("SEGIOU_SLOW") == "1"
 SIDE = 32768 if SLOW else 4096

@@ -13,7 +13,7 @@ from PIL import Image
 import segiou
 from segiou import DataError
 from segiou.cli.main import main
-from segiou.scoring.inspection import inspect_folder
+from segiou.scoring import inspect_folder
 from segiou.scoring.label_set_advice import label_set_question
 
 

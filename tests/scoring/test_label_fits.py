@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from mask_files import score_pairs, write_pairs
 
-from segiou import score_folder
+from segiou import DataError, score_folder
 from segiou.cli.main import main
-from segiou.scoring.problems import DataError
 
 RNG = np.random.default_rng(3)
 #: Class indices of two images in blocks, and predictions of which a fifth of the pixels are wrong.

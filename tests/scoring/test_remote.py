@@ -14,7 +14,7 @@ from mask_files import png
 import segiou
 from segiou import DataError
 from segiou.cli.main import main
-from segiou.masks.sources.folders import RemoteFolder
+from segiou.masks import RemoteFolder
 from segiou.runs.image_counts import Stamp
 
 scored = partial(segiou.score_folder, labels=4)

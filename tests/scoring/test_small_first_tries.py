@@ -7,7 +7,7 @@ import pytest
 from mask_files import score_pairs, write_pairs
 
 import segiou
-from segiou.analysis.slices.search import slices
+from segiou import slices
 from segiou.cli.main import main
 from segiou.scoring import Evaluator
 

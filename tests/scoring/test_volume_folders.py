@@ -13,13 +13,11 @@ import pytest
 import segiou
 from segiou import DataError
 from segiou.cli.main import main
-from segiou.counting.encoding import count_pairs
-from segiou.masks import read as reading
-from segiou.masks.formats.volumes import read_volume
+from segiou.counting import count_pairs
+from segiou.masks import read as reading, read_volume
 from segiou.masks.sources import folders as sources
-from segiou.report.pages.report_page import write_html
-from segiou.scoring import open_mask
-from segiou.scoring.inspection import inspect_folder
+from segiou.report import write_html
+from segiou.scoring import inspect_folder, open_mask
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")

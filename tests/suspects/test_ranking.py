@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 import segiou
 from segiou import find_suspects
-from segiou.runs.run import run_from_counts
+from segiou.runs import run_from_counts
 
 GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "suspects" / "golden"
 NAMES = ["ground", "tree", "car"]

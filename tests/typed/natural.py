@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import segiou
-from segiou import geometry, metrics
-from segiou.counting.counts import ConfusionCounts
-from segiou.counting.encoding import count_pairs
+from segiou import geometry, metrics, read_mask
+from segiou.counting import ConfusionCounts, count_pairs
 from segiou.hooks.evaluate import mean_iou
-from segiou.masks.read import read_mask
-from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary import BoundaryOptions
 
 
 def batches() -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32]]]:

@@ -9,7 +9,7 @@ import pytest
 
 from segiou import ScoreHistogram
 from segiou.accumulators.histograms import ScoreRangeError
-from segiou.counting.encoding import UndeclaredValuesError
+from segiou.counting import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError
 
 RNG = np.random.default_rng(8)

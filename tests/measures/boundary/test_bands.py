@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from segiou.measures.boundary.arrays import boundary_counts
-from segiou.measures.boundary.options import BoundaryOptions
-from segiou.measures.boundary.scores import (
+from segiou.measures.boundary import (
+    BoundaryOptions,
+    boundary_counts,
     boundary_iou,
     class_trimap_accuracy,
     class_trimap_iou,
     trimap_accuracy,
     trimap_iou,
 )
-from segiou.metrics.per_class import iou
+from segiou.metrics import iou
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -166,8 +166,7 @@ def test_swapping_the_sides_leaves_boundary_iou(masks):
 def test_everything_is_band_at_last(masks):
     truth, pred = masks.pair_of_blobs(9)
     counts = boundary_counts(truth, pred, 3, options=bands(widths=100))
-    from segiou.counting.counts import ConfusionCounts
-    from segiou.counting.encoding import count_pairs
+    from segiou.counting import ConfusionCounts, count_pairs
 
     regions = ConfusionCounts(count_pairs(truth, pred, 3)).counts
     np.testing.assert_array_equal(boundary_iou(counts)[0], iou(regions))

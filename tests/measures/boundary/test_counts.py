@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.counting.encoding import UndeclaredValuesError
-from segiou.measures.boundary.arrays import boundary_counts
-from segiou.measures.boundary.options import BoundaryOptions
-from segiou.measures.boundary.scores import (
+from segiou.counting import UndeclaredValuesError
+from segiou.measures import measure_of
+from segiou.measures.boundary import (
+    BoundaryCounts,
+    BoundaryOptions,
+    boundary_counts,
     boundary_iou,
     boundary_rows,
     trimap_accuracy,
     trimap_iou,
 )
-from segiou.measures.boundary.sums import BoundaryCounts
-from segiou.measures.registry import measure_of
-from segiou.regions.tolerance import Tolerance
+from segiou.regions import Tolerance
 from segiou.scoring import Evaluator
 
 OPTIONS = BoundaryOptions(("2%", 2))

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from segiou.counting.encoding import Encoding, UndeclaredValuesError
-from segiou.labels import LabelClass, LabelSet
-from segiou.labels.class_options import ClassOptions
-from segiou.measures.boundary.arrays import boundary_counts
-from segiou.measures.boundary.image import count_labels
-from segiou.measures.boundary.options import BoundaryOptions
-from segiou.regions.label_codes import LabelCodes
+from segiou.counting import Encoding, UndeclaredValuesError
+from segiou.labels import ClassOptions, LabelClass, LabelSet
+from segiou.measures.boundary import BoundaryOptions, boundary_counts, count_labels
+from segiou.regions import LabelCodes
 
 pytestmark = pytest.mark.usefixtures("backend")
 ALL = BoundaryOptions((1, 4))
@@ -23,8 +20,7 @@ def with_void(masks, seed=4):
 
 def surface_sizes(truth, pred):
     """Pixels and elements of the surfaces of 0 and 1 in both masks, without the image border."""
-    from segiou.measures.surfaces.arrays import measure_surfaces
-    from segiou.measures.surfaces.options import SurfaceOptions
+    from segiou.measures.surfaces import SurfaceOptions, measure_surfaces
 
     rows = [
         measure_surfaces(truth, pred, (0, 1), ignore=255,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from instruction_sets import loops_here
 
-from segiou.measures.boundary import image as boundary_image
-from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary import BoundaryOptions, image as boundary_image
 from segiou.regions import surface_points
 from segiou.regions.surface_points import SurfacePair
 

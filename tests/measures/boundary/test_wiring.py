@@ -11,11 +11,9 @@ from PIL import Image
 import segiou
 from segiou._support.numbers import percent
 from segiou.cli.main import main
-from segiou.measures.boundary.options import BoundaryOptions
-from segiou.measures.boundary.scores import boundary_iou
-from segiou.measures.registry import measure_of
-from segiou.runs.database import RunFileError
-from segiou.runs.run import run_from_counts
+from segiou.measures import measure_of
+from segiou.measures.boundary import BoundaryOptions, boundary_iou
+from segiou.runs import RunFileError, run_from_counts
 from segiou.scoring import Evaluator
 
 LABELS = ["sky", "road", "car"]

@@ -10,8 +10,13 @@ import pytest
 from scipy import ndimage
 
 import segiou
-from segiou.measures.lesions import LESION_PROTOCOLS, LesionProtocol, lesion_scores, object_scores
-from segiou.measures.lesions.plan import LesionOptions
+from segiou.measures.lesions import (
+    LESION_PROTOCOLS,
+    LesionOptions,
+    LesionProtocol,
+    lesion_scores,
+    object_scores,
+)
 
 BRATS = Path(__file__).parents[3].parent / "shared" / "data" / "volumes" / "brats"
 REGIONS = {"WT": [1, 2, 3], "TC": [1, 3], "ET": [3]}

@@ -15,11 +15,11 @@ from coco_files import VOID, write_coco
 from PIL import Image
 
 import segiou
+from segiou import read_mask
 from segiou.labels import load_labels
 from segiou.masks import open_source
-from segiou.masks.read import read_mask
+from segiou.measures import Parts
 from segiou.measures.objects import ObjectOptions, PanopticCounts
-from segiou.measures.parts import Parts
 from segiou.regions import label_components
 from segiou.report import write_html
 from segiou.report.pages.picture_masks import read_indices

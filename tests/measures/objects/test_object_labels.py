@@ -12,7 +12,7 @@ from PIL import Image
 import segiou
 from segiou.cli.main import main
 from segiou.measures.objects import ObjectOptions
-from segiou.scoring.inspection import inspect_folder
+from segiou.scoring import inspect_folder
 
 CASES = Path(__file__).parents[3].parent / "shared" / "data" / "cases"
 #: Objects 1 and 2 touch; the prediction has other ids, finds the first (3 of 4 pixels) and the

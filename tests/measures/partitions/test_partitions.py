@@ -9,10 +9,9 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.labels.class_options import ClassOptions
-from segiou.measures.mask_pair import Masks
+from segiou.labels import ClassOptions
+from segiou.measures import Masks, Parts
 from segiou.measures.partitions import PartitionOptions, partition_scores
-from segiou.measures.parts import Parts
 
 FOLDER = Path(__file__).parents[4] / "shared" / "rules" / "partitions"
 #: A merge of two segments, and a pixel outside.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.measures.referring.measure import ReferringOptions
+from segiou.measures.referring import ReferringOptions
 from segiou.scoring import Evaluator
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "rules" / "referring"

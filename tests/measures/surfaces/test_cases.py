@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.measures.surfaces.arrays import measure_surfaces, surface_scores
-from segiou.measures.surfaces.options import SurfaceOptions
-from segiou.measures.surfaces.rows import SurfaceRows
+from segiou.measures.surfaces import SurfaceOptions, SurfaceRows, measure_surfaces, surface_scores
 from segiou.regions.conventions import CONVENTIONS
 
 EMPTY = np.zeros((8, 8, 8), np.uint8)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from segiou.masks import Volume
-from segiou.measures.surfaces.arrays import surface_scores
+from segiou.measures.surfaces import surface_scores
 from segiou.regions.conventions import CONVENTIONS, SHARES
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "volumes"

@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from segiou.measures.surfaces.arrays import measure_surfaces, surface_scores
-from segiou.measures.surfaces.options import SurfaceOptions
-from segiou.measures.surfaces.rows import SurfaceRows
+from segiou.measures.surfaces import SurfaceOptions, SurfaceRows, measure_surfaces, surface_scores
 from segiou.regions.conventions import SHARES
 
 pytestmark = pytest.mark.usefixtures("backend")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from bit_patterns import CASES, any_floats
 
-from segiou.measures.surfaces.arrays import measure_surfaces
-from segiou.measures.surfaces.options import SurfaceOptions
+from segiou.measures.surfaces import SurfaceOptions, measure_surfaces
 from segiou.regions import surface_points
 from segiou.regions.conventions import CONVENTIONS
 from segiou.regions.surface_points import SurfacePair, find_points

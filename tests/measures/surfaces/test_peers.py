@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from segiou.measures.surfaces.arrays import measure_surfaces
-from segiou.measures.surfaces.options import SurfaceOptions
+from segiou.measures.surfaces import SurfaceOptions, measure_surfaces
 
 TOLERANCES = (0.0, 1.0, 2.5)
 PERCENTILES = (100, 95, 50)

@@ -22,11 +22,13 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
+from segiou.measures import Parts
 from segiou.measures.boundary import BoundaryOptions
-from segiou.measures.parts import Parts, merged_layout
+from segiou.measures.parts import merged_layout
 from segiou.measures.surfaces import SurfaceOptions, SurfaceRows, surface_scores
 from segiou.report.measured import score_part
-from segiou.runs.database import RunFileError, checksum
+from segiou.runs import RunFileError
+from segiou.runs.database import checksum
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")

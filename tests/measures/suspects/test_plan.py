@@ -8,11 +8,10 @@ from hypothesis import given, strategies as st
 from scipy import ndimage
 
 import segiou
-from segiou.labels.class_options import ClassOptions
-from segiou.measures import Masks, Parts
-from segiou.measures.mask_pair import MaskPair
+from segiou.labels import ClassOptions
+from segiou.measures import MaskPair, Masks, Parts
 from segiou.measures.suspects import SuspectOptions
-from segiou.report.measure_check import check_measure
+from segiou.report import check_measure
 
 IGNORED, UNDECLARED = 255, 200
 
