@@ -327,6 +327,7 @@ def test_rankings_and_comparisons_of_infinite_distances_have_the_same_units():
     assert ranked.dependence == compared.dependence
 
 
+@pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize(
     "by", ["dice", "dice:disc", "cohen_kappa", "hausdorff_95:disc", "average_surface_distance"]
 )
