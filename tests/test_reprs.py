@@ -82,6 +82,7 @@ def findings(run: segiou.Run) -> Iterator[Any]:
     yield analysis.explain_difference(run.counts, run.counts, run.class_names)
     for make in (
         lambda: segiou.compare(run, run, **FEW),
+        lambda: segiou.compare(run, run, **FEW).table(),
         lambda: segiou.rank([run, run, run], draws=20),
         lambda: segiou.slices(run, by=table),
         lambda: segiou.bootstrap(run, resamples=20),

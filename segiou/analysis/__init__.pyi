@@ -1,6 +1,11 @@
 from segiou.analysis.comparison.case_ranks import CaseRanks as CaseRanks, rank_cases as rank_cases
 from segiou.analysis.comparison.compare_runs import compare as compare
 from segiou.analysis.comparison.influential import Influence as Influence, influence as influence
+from segiou.analysis.comparison.model_table import (
+    ModelScore as ModelScore,
+    ModelTable as ModelTable,
+    model_table as model_table,
+)
 from segiou.analysis.comparison.rank_runs import rank as rank
 from segiou.analysis.comparison.ranking import ModelRank as ModelRank, Ranking as Ranking
 from segiou.analysis.comparison.result import (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou.cli import console, inputs
+from segiou.cli.options import option_of
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -88,11 +89,33 @@ def compare(parsed: argparse.Namespace) -> int:
         "detect": parsed.detect,
         "names": parsed.names.split(",") if parsed.names else None,
     }
-    if len(metrics) > 1:
+    if parsed.table:
+        _tabulate(runs, recipes, metrics, parsed, options)
+    elif len(metrics) > 1:
         _compare_scores(runs, metrics, parsed, options)
     else:
         _compare_score(runs, recipes, metrics[0], parsed, options)
     return 0
+
+
+def _tabulate(
+    runs: Sequence[Run],
+    recipes: dict[str, list[Run]] | None,
+    metrics: list[str],
+    parsed: argparse.Namespace,
+    options: dict[str, Any],
+) -> None:
+    """Print the table of models and classes alone."""
+    from segiou.analysis.comparison.model_table import model_table
+    from segiou.cli.output import write_findings
+
+    if recipes or parsed.html or parsed.plots or parsed.slices:
+        other = next(n for n in ("recipes", "html", "plots", "slices") if getattr(parsed, n))
+        msg = f"--table prints one table of single runs; omit {option_of(other)}"
+        raise ValueError(msg)
+    with_intervals = parsed.table == "intervals"
+    found = model_table(*runs, metrics=metrics, intervals=with_intervals, **options)
+    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
 
 
 def _compare_scores(

@@ -63,7 +63,7 @@ def _in_latex(parts: Iterable[Part], transposed: bool) -> Iterator[str]:
             yield from map(_comment, filter(None, part.notes))
         elif isinstance(part, Section) and not part.only_notebook:
             inside = [*_in_latex(part.parts, transposed)]
-            yield from [_comment(part.title), *inside] if inside else []
+            yield from ["", _comment(part.title), *inside] if inside else []
 
 
 def _comment(text: str) -> str:

@@ -47,6 +47,7 @@ COMMANDS = {
     "compare three": ["compare", "{a}", "{b}", "{c}"],
     "plan": ["plan", "{a}", "--half-width", "2%", "--group-by", "none"],
     "plan by groups": ["plan", "{a}", "--half-width", "2%", "--group-by", "[0-9]$"],
+    "compare as a table": ["compare", "{a}", "{b}", "{c}", "--table=intervals"],
     "slices": ["slices", "{a}", *CITIES[1:], "--by-class"],
     "slices of two": ["slices", "{a}", "{b}", *CITIES[1:]],
     "raters": ["raters", TRUTH, *MODELS, *LABELS],
@@ -60,7 +61,7 @@ COMMANDS = {
 NO_CSV = {"explain", "inspect", "compare by scores", "report and a baseline"}
 NOT_IN_CSV = {"image", "rank"}
 #: Commands without a page, or whose page has two of three models.
-NO_PAGE = {"explain", "inspect", "compare three"} | {
+NO_PAGE = {"explain", "inspect", "compare three", "compare as a table"} | {
     *("plan", "plan by groups", "slices", "slices of two"),
 }
 #: Pages have the images in a table of their own, and slices without the models' scores.

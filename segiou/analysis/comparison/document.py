@@ -27,6 +27,9 @@ def comparison_parts(comparison: Comparison) -> Iterator[Part]:
     """Verdicts, evidence, classes, images (of volumes, cases) and the method of a comparison."""
     if comparison.stability is not None:
         yield from comparison.stability._parts()
+    if len(comparison.names) > 2:
+        yield Section("Models and classes", [*comparison.table()._parts()], shown=True)
+        yield GAP
     method: dict[str, None] = {}
     for pair in comparison.ordered_pairs:
         yield from pair_parts(comparison, pair)

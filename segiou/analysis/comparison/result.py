@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segiou._support import text
 from segiou._support.optional import Drawable
@@ -19,6 +19,9 @@ from segiou.document.parts import Part
 from segiou.inference.intervals import OverUnits
 from segiou.inference.significance import Power, is_significant
 from segiou.inference.units import FEW_UNITS, FEWEST_COMPARED
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison.model_table import ModelTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +296,12 @@ class Comparison(OverUnits, Tabular, Drawable):
     def limitations(self) -> list[str]:
         """Return the limitations of the images and models: independence and scope."""
         return comparison_text.limitations(self)
+
+    def table(self) -> ModelTable:
+        """Return the scores of all models by class, see :func:`segiou.analysis.model_table`."""
+        from segiou.analysis.comparison.model_table import table_of
+
+        return table_of([self])
 
     def _parts(self) -> Iterable[Part]:
         from segiou.analysis.comparison.document import comparison_parts

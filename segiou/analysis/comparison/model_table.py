@@ -1,0 +1,267 @@
+"""A table of classes and models: one row per class, one column per score and model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from segiou._support.text import Json, listed, plain, shown, shown_range
+from segiou.analysis.comparison import text as comparison_text
+from segiou.analysis.comparison.compare_runs import compare
+from segiou.analysis.comparison.result import Comparison, Difference
+from segiou.document.findings import Tabular
+from segiou.document.parts import Cell, Column, Part, Table
+from segiou.inference.intervals import Interval, Intervals, confidence_intervals
+from segiou.inference.units import HasRunCounts, Metric
+
+#: Options of a comparison that intervals of one model have as well.
+_OF_INTERVALS = ("protocol", "groups", "blocks", "level", "resamples", "seed")
+
+#: The differences of a class by the names of both models.
+_Rows = Mapping[tuple[str, str], Difference]
+#: The key of the score over all classes, which is no name of a class, and its row.
+_MEAN, _ROW = "", "mean"
+
+
+class ModelScore(NamedTuple):
+    """The score of a class for one model.
+
+    Attributes
+    ----------
+    value, low, high : float
+        NaN if undefined, or without an interval.
+    best : bool
+        Whether it is better than that of every other model, each with a Holm-adjusted
+        p < 1 − level.
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    best: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelTable(Tabular):
+    """Scores of classes and models, the score over all classes last.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the models.
+    comparisons : tuple of Comparison
+        One per score.
+    scores : tuple of mapping
+        For each comparison, the scores of the models, in the order of names, by class; that over
+        all classes has the key "". Classes that no model scores are left out.
+    """
+
+    names: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    scores: tuple[Mapping[str, tuple[ModelScore, ...]], ...]
+
+    _index = ("class",)
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that any model scores."""
+        return [*dict.fromkeys(name for table in self.scores for name in table if name)]
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per class; a column per score and model, with limits if there are any.
+
+        Yields
+        ------
+        dict
+            The values of a row by column: ``iou:model``, and ``iou:model:low`` and ``:high``.
+        """
+        for name in (*self.classes, _MEAN):
+            row: dict[str, Json] = {"class": name or _ROW}
+            for comparison, table in zip(self.comparisons, self.scores, strict=True):
+                ones = table.get(name, (ModelScore(math.nan),) * len(self.names))
+                for model, one in zip(self.names, ones, strict=True):
+                    key = f"{comparison.metric}:{model}"
+                    row[key] = one.value
+                    if self._has_intervals:
+                        row |= {f"{key}:low": one.low, f"{key}:high": one.high}
+            yield row
+
+    @property
+    def _has_intervals(self) -> bool:
+        every = (one for table in self.scores for ones in table.values() for one in ones)
+        return any(not math.isnan(one.low) for one in every)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        return {
+            "models": list(self.names),
+            "level": self.comparisons[0].level,
+            "scores": {
+                comparison.metric: {
+                    name or _ROW: [plain(one._asdict()) for one in ones]
+                    for name, ones in table.items()
+                }
+                for comparison, table in zip(self.comparisons, self.scores, strict=True)
+            },
+        }
+
+    def __repr__(self) -> str:
+        scores = ", ".join(one.metric for one in self.comparisons)
+        return f"<ModelTable of {', '.join(self.names)} by {scores}: {len(self.classes)} classes>"
+
+    def _parts(self) -> Iterable[Part]:
+        names = Column("class", [*self.classes, _ROW], 9, is_text=True)
+        columns = [
+            column
+            for comparison, table in zip(self.comparisons, self.scores, strict=True)
+            for place in range(len(self.names))
+            for column in self._columns(comparison, table, place)
+        ]
+        yield Table([names, *columns], self._notes(), last=1, split=True)
+
+    def _columns(
+        self, comparison: Comparison, table: Mapping[str, tuple[ModelScore, ...]], place: int
+    ) -> Iterator[Column]:
+        """The values of a model, and their intervals."""
+        unit, model = comparison.score_unit, self.names[place]
+        title = comparison_text.score_title(comparison.pairs[0])
+        head = model if len(self.comparisons) == 1 else f"{title}, {model}"
+        names = (*self.classes, _MEAN)
+        ones = [table[name][place] if name in table else None for name in names]
+        key = f"{comparison.metric}:{model}"
+        cells = [
+            "" if one is None else Cell(shown(one.value, unit), "bold" if one.best else "")
+            for one in ones
+        ]
+        yield Column(head, cells, 8, score=key)
+        if self._has_intervals:
+            limits = ["" if one is None else shown_range(one.low, one.high, unit) for one in ones]
+            yield Column(f"{head}, interval", limits, 7, score=key)
+
+    def _notes(self) -> list[str]:
+        """What bold means, and the classes that the means leave out."""
+        alpha = f"{1 - self.comparisons[0].level:.3g}"
+        every = (one for table in self.scores for ones in table.values() for one in ones)
+        rule = f"bold: better than every other model, each with Holm-adjusted p < {alpha}"
+        if not any(one.best for one in every):
+            rule = (
+                f"no value is better than those of all other models with Holm-adjusted p < {alpha}"
+            )
+        left_out = dict.fromkeys(n for one in self.comparisons for n in one.uncommon_classes)
+        without = f"means without {listed([*left_out])}, which not all models score"
+        return [rule, without] if left_out else [rule]
+
+
+def model_table(
+    *runs: HasRunCounts,
+    metrics: Metric | Sequence[Metric] = ("iou",),
+    intervals: bool = False,
+    **options: Any,
+) -> ModelTable:
+    """Tabulate the scores of several models by class, as papers do.
+
+    Parameters
+    ----------
+    *runs : Run
+        Two or more runs on the same images.
+    metrics : str or sequence of str
+        The scores, such as ``["iou", "dice"]``.
+    intervals : bool
+        Whether to add the confidence interval of every value.
+    **options
+        See :func:`compare`.
+
+    Returns
+    -------
+    ModelTable
+
+    Raises
+    ------
+    ValueError
+        If ``metrics`` is empty.
+
+    Examples
+    --------
+    >>> from segiou import score
+    >>> truths = [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 1], [0, 1, 0, 1]]
+    >>> worse = [[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
+    >>> runs = [score([[t] for t in truths], [[t] for t in p], labels=2) for p in (worse, truths)]
+    >>> found = model_table(*runs, names=("old", "new"))
+    >>> [(row["class"], round(row["iou:old"], 4), row["iou:new"]) for row in found.rows()]
+    [('0', 0.6154, 1.0), ('1', 0.375, 1.0), ('mean', 0.4952, 1.0)]
+    """
+    several = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
+    if not several:
+        msg = "metrics is empty; pass at least one score, such as 'dice'"
+        raise ValueError(msg)
+    found = [compare(*runs, metric=metric, **options) for metric in several]
+    limits = None
+    if intervals:
+        chosen = {name: options[name] for name in _OF_INTERVALS if name in options}
+        limits = [[confidence_intervals(run, m, **chosen) for run in runs] for m in several]
+    return table_of(found, limits)
+
+
+def table_of(
+    comparisons: Sequence[Comparison], intervals: Sequence[Sequence[Intervals]] | None = None
+) -> ModelTable:
+    """The table of comparisons of the same models, with the intervals of each score and model."""
+    limits = intervals or [()] * len(comparisons)
+    scores = tuple(map(_scores, comparisons, limits))
+    return ModelTable(comparisons[0].names, tuple(comparisons), scores)
+
+
+def _scores(
+    comparison: Comparison, intervals: Sequence[Intervals]
+) -> dict[str, tuple[ModelScore, ...]]:
+    """The scores of the models by class, that over all classes first."""
+    by_row: dict[str, dict[tuple[str, str], Difference]] = {_MEAN: {}}
+    for pair in comparison.pairs:
+        for name, row in ((_MEAN, pair.overall), *((one.name, one) for one in pair.classes)):
+            by_row.setdefault(name, {})[pair.a, pair.b] = row
+    limits = [_limits(one) for one in intervals] or [{}] * len(comparison.names)
+    scores = {
+        name: tuple(
+            _score(comparison, rows, model, of_model.get(name))
+            for model, of_model in zip(comparison.names, limits, strict=True)
+        )
+        for name, rows in by_row.items()
+    }
+    absent = [n for n, ones in scores.items() if n and all(math.isnan(one.value) for one in ones)]
+    return {name: ones for name, ones in scores.items() if name not in absent}
+
+
+def _limits(found: Intervals) -> dict[str, Interval]:
+    """The interval of each class and of the score over all classes."""
+    return {_MEAN: found.overall, **{one.name: one for one in found.classes}}
+
+
+def _score(
+    comparison: Comparison, rows: _Rows, model: str, interval: Interval | None
+) -> ModelScore:
+    """The score of a model, with the interval if it is that of the same value."""
+    value = _value(rows, model)
+    best = _is_best(comparison, rows, model)
+    if interval is None or not math.isclose(interval.value, value, rel_tol=1e-9):
+        return ModelScore(value, best=best)
+    return ModelScore(value, interval.low, interval.high, best)
+
+
+def _value(rows: _Rows, model: str) -> float:
+    """The value of a model in the pairs that have it."""
+    values = (row.a if model == a else row.b for (a, b), row in rows.items() if model in (a, b))
+    return next(values, math.nan)
+
+
+def _is_best(comparison: Comparison, rows: _Rows, model: str) -> bool:
+    """Whether a model is better than every other, each beyond chance."""
+    sign, others = 1 if comparison.better == "higher" else -1, 0
+    for (a, b), row in rows.items():
+        if model in (a, b):
+            ahead = sign * (row.delta if model == b else -row.delta)
+            if not (ahead > 0 and row.differs(comparison.level)):
+                return False
+            others += 1
+    return others == len(comparison.names) - 1

@@ -1,0 +1,113 @@
+"""The table of classes and models: values, what is bold, and every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.analysis import model_table
+from segiou.cli.main import main
+
+NAMES = ["road", "car", "bus"]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Three models of 12 images: the second repairs the first, the third is as good as it."""
+    rng = np.random.default_rng(0)
+    truths = [rng.integers(0, 2, (20, 20)) for _ in range(12)]
+    noise = [rng.random((2, 20, 20)) for _ in truths]
+
+    def of(share, which):
+        preds = [np.where(n[which] < share, 1 - t, t) for t, n in zip(truths, noise, strict=True)]
+        return segiou.score(truths, preds, labels=NAMES)
+
+    return [of(0.3, 0), of(0.1, 0), of(0.3, 1)]
+
+
+def test_values_are_those_of_the_reports(runs):
+    found = model_table(*runs, names=("a", "b", "c"), metrics=["iou", "dice"])
+    rows = {row["class"]: row for row in found.rows()}
+    assert [*rows] == ["road", "car", "mean"]  # no image has a bus
+    for name, run in zip("abc", runs, strict=True):
+        report = run.report()
+        assert rows["road"][f"iou:{name}"] == run.total().iou()[0]
+        assert rows["mean"][f"iou:{name}"] == report.mean_iou
+        assert rows["mean"][f"dice:{name}"] == report.mean_dice
+
+
+def test_only_a_significant_best_is_bold(runs):
+    found = segiou.compare(*runs, names=("a", "b", "c")).table()
+    (table,) = found.scores
+    assert [[one.best for one in ones] for ones in table.values()] == [[False, True, False]] * 3
+    assert "**" in found.to_markdown() and "bold: better than every other" in found.to_text()
+    same = segiou.compare(runs[0], runs[0], names=("a", "b")).table()
+    assert not any(one.best for ones in same.scores[0].values() for one in ones)
+    assert "no value is better than those of all other models" in same.to_text()
+
+
+def test_lower_is_better_of_distances():
+    truths = [np.pad(np.ones((6, 6), int), 7) for _ in range(9)]
+    near, far = ([np.roll(t, n * (1 + i % 3), 0) for i, t in enumerate(truths)] for n in (1, 2))
+    surfaces = {"labels": 2, "measures": ["surfaces"]}
+    runs = [segiou.score(truths, preds, **surfaces) for preds in (far, near)]
+    found = model_table(*runs, metrics="hausdorff", names=("far", "near"))
+    assert [one.best for one in found.scores[0]["1"]] == [False, True]
+
+
+def test_intervals_on_demand(runs):
+    found = model_table(*runs, names=("a", "b", "c"), intervals=True)
+    interval = segiou.confidence_intervals(runs[1])
+    row = next(iter(found.rows()))
+    first = interval.classes[0]
+    assert (row["iou:b:low"], row["iou:b:high"]) == (first.low, first.high)
+    assert f"({100 * first.low:.2f} to {100 * first.high:.2f})" in found.to_latex()
+
+
+def test_a_row_called_mean_and_classes_of_one_model_only():
+    truth = np.array([[0, 0, 1, 1]])
+    runs = [
+        segiou.score([truth] * 6, [pred] * 6, labels=["mean", "b", "c"])
+        for pred in (truth, truth + 1)
+    ]
+    found = segiou.compare(*runs, names=("x", "y")).table()
+    assert found.to_dict()["models"] == ["x", "y"]
+    assert [row["class"] for row in found.rows()][-1] == "mean"
+    assert "not all models score" in found.to_text()
+
+
+def test_wrong_arguments(runs):
+    with pytest.raises(ValueError, match="metrics is empty"):
+        model_table(*runs, metrics=[])
+    with pytest.raises(ValueError, match="unknown"):
+        model_table(*runs, metrics="iu")
+
+
+def test_the_command(runs, tmp_path, capsys):
+    paths = [
+        str(run.save(tmp_path / f"{name}.sqlite")) for run, name in zip(runs, "abc", strict=True)
+    ]
+    words = ["compare", *paths, "--names", "a,b,c", "--table", "--metric", "iou,dice", "-q"]
+    assert main([*words, "--format", "json"]) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    assert main([*words, "--format", "csv"]) == 0
+    rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    assert float(rows[0]["dice:b"]) == scores["dice"]["road"][1]["value"]
+    assert main([*words, "-o", str(tmp_path / "t.tex")]) == 0
+    text = (tmp_path / "t.tex").read_text()
+    assert text.count(r"\begin{tabular}") == 1 and r"\textbf{" in text
+    one = ["compare", *paths, "--table", "-q", "--html", str(tmp_path / "p.html")]
+    assert main(one) == 2
+    assert "omit --html" in capsys.readouterr().err
+
+
+def test_parts_of_a_latex_file_are_apart(runs):
+    text = segiou.compare(*runs, names=("a", "b", "c")).to_latex()
+    lines = text.splitlines()
+    for at in (i for i, line in enumerate(lines) if line.startswith(r"\begin{tabular}")):
+        assert "" in lines[max(0, at - 6) : at]
