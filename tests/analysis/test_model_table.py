@@ -51,13 +51,16 @@ def test_only_a_significant_best_is_bold(runs):
     assert "no value is better than those of all other models" in same.to_text()
 
 
-def test_lower_is_better_of_distances():
-    truths = [np.pad(np.ones((6, 6), int), 7) for _ in range(9)]
-    near, far = ([np.roll(t, n * (1 + i % 3), 0) for i, t in enumerate(truths)] for n in (1, 2))
-    surfaces = {"labels": 2, "measures": ["surfaces"]}
-    runs = [segiou.score(truths, preds, **surfaces) for preds in (far, near)]
-    found = model_table(*runs, metrics="hausdorff", names=("far", "near"))
-    assert [one.best for one in found.scores[0]["1"]] == [False, True]
+def test_lower_is_better_of_errors():
+    truths = [np.zeros((20, 20), int) for _ in range(9)]
+    many = [truth.copy() for truth in truths]
+    for i, pred in enumerate(many):
+        pred[:, : 4 * (1 + i % 4) : 4] = 1  # one to four components that the truth lacks
+    runs = [
+        segiou.score(truths, preds, labels=2, measures=["topology"]) for preds in (many, truths)
+    ]
+    found = model_table(*runs, metrics="betti_0_error", names=("many", "none"), groups="none")
+    assert [[one.best for one in ones] for ones in found.scores[0].values()] == [[False, True]] * 2
 
 
 def test_intervals_on_demand(runs):

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from segiou._support.text import Json, listed, plain, shown, shown_range
+from segiou._support.numbers import shown, shown_range
+from segiou._support.text import Json, listed, plain
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison, Difference
