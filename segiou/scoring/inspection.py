@@ -319,9 +319,11 @@ def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> t
         if pair.truth in files and pair.pred in files:
             truth, pred = files[pair.truth], files[pair.pred]
             if truth.mask.volume is not None and pred.mask.volume is not None:
+                from segiou.masks.formats.slicer import in_one_extent
                 from segiou.masks.formats.volumes import geometry_difference
 
-                if difference := geometry_difference(truth.mask.volume, pred.mask.volume):
+                volumes = in_one_extent(truth.mask.volume, pred.mask.volume)
+                if difference := geometry_difference(*volumes):
                     problems.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
             elif truth.shape != pred.shape:
                 shapes = truth.shape, pred.shape

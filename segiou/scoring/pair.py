@@ -197,6 +197,7 @@ class PairScorer:
     def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
         truth, pred = self._in_one_order(pair, truth, pred)
+        truth, pred = self._in_one_extent(truth, pred)
         pred = self._fitted(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
@@ -270,6 +271,26 @@ class PairScorer:
             array_spacing=array.array_spacing and array.array_spacing[::-1],
         )
         return (turned, pred) if array is truth else (truth, turned)
+
+    def _in_one_extent(self, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
+        """Both sides on one grid, if 3D Slicer has saved them without their empty border."""
+        volumes = truth.volume, pred.volume
+        if self.geometry == "ignore" or volumes[0] is None or volumes[1] is None:
+            return truth, pred
+        is_plain = not any(
+            one.is_big or one.objects or one.valid is not None for one in (truth, pred)
+        )
+        if not is_plain or not (volumes[0].segments or volumes[1].segments):
+            return truth, pred
+        from segiou.masks.formats.slicer import in_one_extent
+        from segiou.masks.formats.volumes import reorient
+
+        other = volumes[1]
+        if self.geometry == "reorient" and other.orientation != volumes[0].orientation:
+            other = reorient(other, volumes[0])
+        sides = zip((truth, pred), in_one_extent(volumes[0], other), strict=True)
+        first, second = (replace(one, values=new.values, volume=new) for one, new in sides)
+        return first, second
 
     def _scored(self, path: str, content: bytes | RawMask, truth: OpenMask) -> ScoredPrediction:
         """The prediction in a file of scores, with the axes of the truth."""

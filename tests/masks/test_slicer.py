@@ -23,8 +23,11 @@ ANY_FILE = settings(
 )
 
 
-def write(path, layers, segments):
-    """Write layers (L, X, Y, Z) and segments (name, value, layer) as 3D Slicer does."""
+def write(path, layers, segments, start=(0, 0, 0)):
+    """Write layers (L, X, Y, Z) and segments (name, value, layer) as 3D Slicer does.
+
+    ``start`` is the voxel of the image that the layers begin with.
+    """
     path.parent.mkdir(exist_ok=True, parents=True)
     sizes = " ".join(map(str, layers.shape))
     lines = [
@@ -37,7 +40,7 @@ def write(path, layers, segments):
         "space directions: none (1,0,0) (0,1,0) (0,0,2)",
         "kinds: list domain domain domain",
         "encoding: gzip",
-        "space origin: (0,0,0)",
+        f"space origin: ({start[0]},{start[1]},{2 * start[2]})",
     ]
     for i, (name, value, layer) in enumerate(segments):
         lines += [f"Segment{i}_LabelValue:={value}", f"Segment{i}_Layer:={layer}"]
@@ -184,3 +187,60 @@ def test_thread_of_layers(labels):
     if labels is None:
         found = {row.name: row.iou for row in report.classes}
         assert found == pytest.approx(wanted["iou"], rel=1e-12)
+
+
+CORNER = st.tuples(*[st.integers(0, n - 1) for n in LABELS.shape])
+
+
+def cropped(path, labels, one, other):
+    """Write the part of an image between two corners, as 3D Slicer does around its segments."""
+    low, high = np.minimum(one, other), np.maximum(one, other) + 1
+    part = labels[tuple(slice(*ends) for ends in zip(low, high, strict=True))]
+    write(path, *in_layers(part, NAMES, [0, 0, 0], [1, 2, 3]), start=low.tolist())
+    whole = np.zeros_like(labels)
+    whole[tuple(slice(*ends) for ends in zip(low, high, strict=True))] = part
+    return whole
+
+
+@ANY_FILE
+@given(corners=st.lists(CORNER, min_size=4, max_size=4), both=st.booleans())
+def test_the_extent_of_segments_does_not_matter(tmp_path, corners, both):
+    """Voxels outside are background, on either side."""
+    nibabel = pytest.importorskip("nibabel")
+    moved = np.roll(LABELS, 1, axis=1)
+    for side in ("truth", "pred"):
+        for path in (tmp_path / side).glob("*"):
+            path.unlink()
+        (tmp_path / side).mkdir(exist_ok=True)
+    truth = cropped(tmp_path / "truth" / "a.seg.nrrd", LABELS, *corners[:2])
+    if both:
+        pred = cropped(tmp_path / "pred" / "a.seg.nrrd", moved, *corners[2:])
+    else:
+        pred = moved
+        image = nibabel.Nifti1Image(moved, np.diag([-1, -1, 2, 1]))
+        image.header.set_xyzt_units("mm")
+        image.to_filename(tmp_path / "pred" / "a.nii.gz")
+    labels = ["background", *NAMES]
+    expected = segiou.score([truth], [pred], labels=labels).total().matrix
+    found = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
+    counted = found.total().matrix
+    # What is outside both extents is not counted.
+    assert (expected - counted)[0, 0] >= 0
+    counted[0, 0] = expected[0, 0]
+    np.testing.assert_array_equal(counted, expected)
+    swapped = segiou.score_folder(tmp_path / "pred", tmp_path / "truth", labels=labels)
+    assert (swapped.total().matrix.T - found.total().matrix == 0).all()
+    assert not inspect_folder(tmp_path / "truth", pred=tmp_path / "pred").disagreements
+
+
+@pytest.mark.parametrize("shift", [(0.5, 0, 0), (-1, 0, 0)])
+def test_other_grids_are_refused(tmp_path, shift):
+    """Neither is a prediction cut, nor are half voxels moved."""
+    nibabel = pytest.importorskip("nibabel")
+    write(tmp_path / "truth" / "a.seg.nrrd", *in_layers(LABELS, NAMES, [0, 0, 0], [1, 2, 3]))
+    affine = np.diag([-1.0, -1, 2, 1])
+    affine[:3, 3] = shift
+    (tmp_path / "pred").mkdir()
+    nibabel.Nifti1Image(LABELS, affine).to_filename(tmp_path / "pred" / "a.nii.gz")
+    with pytest.raises(segiou.DataError, match="resample it to the truth's grid"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["background", *NAMES])

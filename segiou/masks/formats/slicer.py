@@ -14,6 +14,11 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.itk_headers import Segment
 from segiou.masks.raw_mask import MaskError, RawMask, Volume
 
+#: Difference of grids that is rounding, in voxels.
+_TOLERANCE = 1e-3
+#: Most voxels of a grid that contains two volumes.
+_MOST_VOXELS = 1 << 30
+
 
 def numbered(segments: Sequence[Segment]) -> tuple[tuple[str, int], ...]:
     """Names and values; segments of several layers with equal values are numbered in their order.
@@ -97,3 +102,39 @@ def joined(several: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
             taken = {*wanted.values()}
             wanted[name] = next(v for v in (value, *range(1, len(taken) + 2)) if v not in taken)
     return wanted
+
+
+def in_one_extent(truth: Volume, pred: Volume) -> tuple[Volume, Volume]:
+    """Both volumes, those of 3D Slicer padded with background to the grid that contains both.
+
+    3D Slicer saves segments without the empty voxels around them. Volumes that differ otherwise
+    are unchanged, as are those whose larger grid would have to be cut.
+    """
+    both = truth, pred
+    if not (truth.segments or pred.segments) or truth.values.ndim != 3 or pred.values.ndim != 3:
+        return both
+    matrix, bound = truth.affine[:3, :3], _TOLERANCE * min(truth.spacing)
+    if (np.abs(matrix - pred.affine[:3, :3]) > bound).any():
+        return both
+    shift = np.linalg.solve(matrix, pred.affine[:3, 3] - truth.affine[:3, 3])
+    offset = np.rint(shift).astype(np.int64)
+    if (np.abs(shift - offset) > _TOLERANCE).any():
+        return both
+    starts = np.zeros(3, np.int64), offset
+    stops = [start + one.values.shape for start, one in zip(starts, both, strict=True)]
+    low, high = np.minimum(*starts), np.maximum(*stops)
+    if (high - low).prod(dtype=float) > _MOST_VOXELS:
+        return both
+    padded = []
+    for volume, start, stop in zip(both, starts, stops, strict=True):
+        before, after = start - low, high - stop
+        if not (before.any() or after.any()):
+            padded.append(volume)
+            continue
+        if not volume.segments:
+            return both
+        values = np.pad(volume.values, np.stack([before, after], 1).tolist())
+        affine = volume.affine.copy()
+        affine[:3, 3] -= affine[:3, :3] @ before
+        padded.append(replace(volume, values=values, affine=affine))
+    return padded[0], padded[1]
