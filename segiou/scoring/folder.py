@@ -336,7 +336,8 @@ def _score_into(
     """Score the pairs in ``todo``; returns their problems."""
     files = [pair.truth for pair in todo], [pair.pred for pair in todo]
     alike = job.options.pred_labels == job.options.labels
-    check_palettes(zip(job.sources, files, strict=True), job.options.labels, alike=alike)
+    if len(todo) > 1 or len(pairs) == 1:  # the last pair of a resumed run is read only once
+        check_palettes(zip(job.sources, files, strict=True), job.options.labels, alike=alike)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
     with open_engine(job, executor) as engine:
