@@ -320,7 +320,9 @@ def check_same_shape(
 
 
 def _channel_hint(first: tuple[int, ...], second: tuple[int, ...], names: Sequence[str]) -> str:
-    """Advice if one shape has a further axis, probably of classes."""
+    """Advice if one shape has a further axis, probably of classes, or the second is smaller."""
+    if len(first) == len(second) > 1 and first[-2] > second[-2] and first[-1] > second[-1]:
+        return f"; upsample scores of {names[1]} first, e.g. with torch.nn.functional.interpolate"
     longer, shorter = (first, second) if len(first) > len(second) else (second, first)
     axes = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
     if len(axes) != 1:

@@ -9,8 +9,10 @@ import json
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from segiou import ConfusionMatrix
 from segiou.cli.main import main
 
 THREADS = Path(__file__).parents[2].parent / "shared" / "data" / "threads"
@@ -121,3 +123,16 @@ def test_two_corrections_that_are_proposed(
         command += f" {correction}"
     report, _ = scored(capsys, command + more)
     assert report["mean_iou"] == pytest.approx(expected)
+
+
+def test_small_scores_are_upsampled(monkeypatch):
+    expected = expected_of("35-hf-notebook", monkeypatch)["mean_iou"]
+    content = np.load("eval_pred.npz")
+    scores, truth = content["logits"], content["labels"]
+    with pytest.raises(ValueError, match=r"upsample scores of pred first, .*torch\.nn\.functional"):
+        ConfusionMatrix(5, ignore=255).update(truth, scores, argmax=1)
+    torch = pytest.importorskip("torch")
+    options = {"size": truth.shape[-2:], "mode": "bilinear", "align_corners": False}
+    large = torch.nn.functional.interpolate(torch.tensor(scores), **options)
+    matrix = ConfusionMatrix(5, ignore=255).update(truth, large, argmax=1)
+    assert matrix.mean_iou() == pytest.approx(expected)
