@@ -21,7 +21,7 @@ COMPILERS = {
     "clang-aarch64": ["clang", "--target=aarch64-linux-gnu"],
     "mingw": ["x86_64-w64-mingw32-gcc"],
 }
-OPTIONS = ["-std=c11", "-D_GNU_SOURCE", "-O3", "-Wall", "-Wextra", "-Werror"]
+OPTIONS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 #: What Python's headers must know of Windows; those of this machine speak of this machine.
 WINDOWS = """
 #define MS_WINDOWS
@@ -65,7 +65,9 @@ def compiled(command, folder, *sources):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("name", COMPILERS)
 def test_no_source_gives_a_warning(tmp_path, name):
-    command = [*COMPILERS[name], *OPTIONS, f"-I{headers(tmp_path, name)}"]
+    # The analyses behind warnings are those of -O2, which takes half the time of -O3.
+    level = "-O3" if name == "gcc" else "-O2"
+    command = [*COMPILERS[name], *OPTIONS, level, f"-I{headers(tmp_path, name)}"]
     probe = tmp_path / "probe.c"
     probe.write_text("#include <stdlib.h>\n#include <string.h>\n")
     if not shutil.which(command[0]) or compiled(command, tmp_path, probe).returncode:

@@ -18,6 +18,8 @@
 #define MIN_RUN 4 /* where runs are shorter on average, counting pixels is faster */
 #define SAMPLE 256
 #define FEW_CELLS 4096 /* twice four bytes each fill 32 KiB */
+/* Counters of more cells drive the values of the next block out of the first-level cache. */
+#define CACHED_CELLS 1024
 #ifndef FEW_ROOM       /* a test makes it small */
 #define FEW_ROOM (UINT64_C(1) << 31) /* pixels; 32 bits hold a block more */
 #endif
@@ -34,6 +36,8 @@ typedef struct {
     int is_wide; /* symbols have 16 bits */
     uint16_t *positions;
     char *gathered, *truth_symbols, *pred_symbols;
+    const char *next[2]; /* the values after the block, which are fetched while it is counted */
+    int fetches;         /* whether they may be; values of one byte are counted as they come */
     Noise noise;
 } Workspace;
 
@@ -76,11 +80,18 @@ static void empty_cells(Workspace *work)
     noise->pixels = 0;
 }
 
-static inline void add_pairs(uint32_t *cells, const uint16_t *pairs, size_t n, size_t copies)
+static inline void add_pairs(const Workspace *work, uint32_t *cells, size_t n, size_t copies,
+                             int fetches)
 {
+    const uint16_t *pairs = work->positions;
+    const char *truth = work->next[TRUTH], *pred = work->next[PRED];
+    const size_t truth_step = 4 * (size_t)work->truth->itemsize;
+    const size_t pred_step = 4 * (size_t)work->pred->itemsize;
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
+    for (; i + 4 <= n; i += 4, truth += truth_step, pred += pred_step) {
         uint64_t four;
+        if (fetches)
+            FETCH(truth), FETCH(pred);
         memcpy(&four, pairs + i, sizeof four);
         cells[copies * (four & 65535)]++;
         cells[copies * (four >> 16 & 65535) + copies - 1]++;
@@ -91,14 +102,14 @@ static inline void add_pairs(uint32_t *cells, const uint16_t *pairs, size_t n, s
         cells[copies * pairs[i]]++;
 }
 
+static void count_pixels(const Workspace *work, const uint8_t *truth, const uint8_t *pred, size_t n)
+{
+    const uint32_t *rows = work->truth->offsets, *cols = work->pred->offsets;
+    for (size_t i = 0; i < n; i++)
+        work->table[(size_t)rows[truth[i]] + cols[pred[i]]]++;
+}
+
 #define DEFINE_COUNT(WIDTH)                                                                   \
-    static void count_pixels##WIDTH(const Workspace *work, const uint##WIDTH##_t *truth,      \
-                                    const uint##WIDTH##_t *pred, size_t n)                    \
-    {                                                                                         \
-        const uint32_t *rows = work->truth->offsets, *cols = work->pred->offsets;             \
-        for (size_t i = 0; i < n; i++)                                                        \
-            work->table[(size_t)rows[truth[i]] + cols[pred[i]]]++;                            \
-    }                                                                                         \
     static void count_runs##WIDTH(const Workspace *work, const uint##WIDTH##_t *truth,        \
                                   const uint##WIDTH##_t *pred, size_t runs)                   \
     {                                                                                         \
@@ -114,23 +125,41 @@ static inline void add_pairs(uint32_t *cells, const uint16_t *pairs, size_t n, s
 DEFINE_COUNT(8)
 DEFINE_COUNT(16)
 
+/* The table of many classes is larger than caches: its cells are fetched ahead. */
+static void count_wide(const Workspace *work, const uint16_t *truth, const uint16_t *pred, size_t n)
+{
+    const uint32_t *rows = work->truth->offsets, *cols = work->pred->offsets;
+    size_t *cells = (size_t *)work->gathered; /* which have become symbols */
+    for (size_t i = 0; i < n; i++)
+        cells[i] = (size_t)rows[truth[i]] + cols[pred[i]];
+    for (size_t i = 0; i < n; i++) {
+        FETCH(work->table + cells[i + 32 < n ? i + 32 : n - 1]);
+        work->table[cells[i]]++;
+    }
+}
+
 /* Without memory for small counters the table itself does; that is only slower. */
 static void count_noise(Workspace *work, const void *truth, const void *pred, size_t n)
 {
     Noise *noise = &work->noise;
     if (work->is_wide) {
-        count_pixels16(work, truth, pred, n);
+        count_wide(work, truth, pred, n);
     } else if (prepare_cells(work)) {
         work->loops->find_pairs(truth, pred, n, noise, work->positions);
-        if (noise->copies == 2)
-            add_pairs(noise->cells, work->positions, n, 2);
+        int fetches = work->fetches && noise->count > CACHED_CELLS;
+        if (noise->copies == 2 && fetches)
+            add_pairs(work, noise->cells, n, 2, 1);
+        else if (noise->copies == 2)
+            add_pairs(work, noise->cells, n, 2, 0);
+        else if (fetches)
+            add_pairs(work, noise->cells, n, 1, 1);
         else
-            add_pairs(noise->cells, work->positions, n, 1);
+            add_pairs(work, noise->cells, n, 1, 0);
         noise->pixels += n;
         if (noise->pixels >= FEW_ROOM)
             empty_cells(work);
     } else {
-        count_pixels8(work, truth, pred, n);
+        count_pixels(work, truth, pred, n);
     }
 }
 
@@ -172,6 +201,8 @@ static void count_long_row(Workspace *work, const char *truth, const char *pred)
     ptrdiff_t step = BLOCK / (is_truth_wider ? work->truth : work->pred)->itemsize;
     for (ptrdiff_t done = 0; done < length; done += step) {
         size_t n = (size_t)(length - done < step ? length - done : step);
+        work->next[TRUTH] = truth + (done + step) * truth_stride;
+        work->next[PRED] = pred + (done + step) * pred_stride;
         const void *t = symbols_of(work, work->truth, truth + done * truth_stride, truth_stride,
                                    n, work->truth_symbols);
         const void *p = symbols_of(work, work->pred, pred + done * pred_stride, pred_stride, n,
@@ -241,6 +272,9 @@ int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64
     work.positions = (uint16_t *)(work.pred_symbols + symbols);
     work.noise.all_pixels = count_items(axes);
     merge_axes(axes);
+    work.fetches = (truth->itemsize > 1 || pred->itemsize > 1) &&
+                   row_length(axes) >= SHORT_ROW && row_stride(axes, TRUTH) == truth->itemsize &&
+                   row_stride(axes, PRED) == pred->itemsize;
     if (work.noise.all_pixels > 0)
         count_rows(&work);
     if (work.noise.cells)

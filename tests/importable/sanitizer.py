@@ -70,6 +70,7 @@ def run_rebuilt(
         # Python itself keeps memory to the end; and its pools would hide overruns.
         "ASAN_OPTIONS": "detect_leaks=0",
         "PYTHONMALLOC": "malloc",
+        "SEGIOU_FUZZ_INPUTS": "30",
     }
     done = subprocess.run(
         [sys.executable, "-c", RUN_TESTS, json.dumps(built), *map(str, tests)],
