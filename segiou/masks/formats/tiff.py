@@ -87,7 +87,8 @@ def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask
                 "or extract it"
             )
             raise MaskError(path, problem)
-        _check_decompressed_sizes(page, data, path)
+        if not _is_deflated_labels(page):
+            _check_decompressed_sizes(page, data, path)
         (kind, lossy), raster = _kind(page), raster_of(page)
         if not _can_decode(page) and _pillow_keeps(page):
             from segiou.masks.formats.image_files import from_image
@@ -112,6 +113,8 @@ def _palette(page: Any) -> bytes:
 def _decoded(page: Any, data: bytes, mode: str, path: str | Path, *, floats: bool) -> NDArray[Any]:
     """The labels or colours of a page."""
     size, samples = (page.imagelength, page.imagewidth), page.samplesperpixel
+    if _is_deflated_labels(page):
+        return _all_inflated(page, data, path)
     if _can_decode(page):
         planes = page.asarray()
         # tifffile drops axes of length 1.
@@ -306,6 +309,9 @@ class TiffMask(FileMask):
     def _tile(self, segment: int) -> NDArray[Any]:
         page = self._page
         data = self._bytes(page.dataoffsets[segment], page.databytecounts[segment])
+        if _is_deflated_labels(page):
+            with damage(self.path, "is a corrupt TIFF"):
+                return _inflated(page, data, segment, self.path)
         _check_decompressed_size(page, data, segment, self.path)
         with damage(self.path, "is a corrupt TIFF"):
             decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
@@ -495,6 +501,56 @@ def _row_bytes(page: Any, width: int) -> int:
     return -(-width * samples * int(page.bitspersample) // 8)
 
 
+def _is_deflated_labels(page: Any) -> bool:
+    """Whether tiles and strips are whole numbers of NumPy that only zlib and predictor 2 changed.
+
+    Without imagecodecs, tifffile decompresses them by the slower zlib, after their sizes are known.
+    """
+    return bool(
+        page.compression in _DEFLATE
+        and page.predictor in (1, 2)
+        and page.dtype is not None
+        and page.dtype.kind in "iu"
+        and page.bitspersample == 8 * page.dtype.itemsize
+        and page.samplesperpixel == page.imagedepth == page.fillorder == 1
+    )
+
+
+def _all_inflated(page: Any, data: bytes, path: str | Path) -> NDArray[Any]:
+    """The labels of a page of deflated tiles or strips."""
+    (tall, wide), across = _segment_size(page), -(-page.imagewidth // _segment_size(page)[1])
+    values = np.empty((page.imagelength, page.imagewidth), page.dtype)
+    for segment, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
+        top, left = segment // across * tall, segment % across * wide
+        part = values[top : top + tall, left : left + wide]
+        pixels = _inflated(page, data[at : at + count], segment, path)
+        part[:] = pixels[: part.shape[0], : part.shape[1]]
+    return values
+
+
+def _inflated(page: Any, packed: bytes, segment: int, path: str | Path) -> NDArray[Any]:
+    """The pixels of a deflated tile or strip."""
+    tall, wide = _segment_size(page)
+    rows = tall if page.is_tiled else min(tall, page.imagelength - segment * tall)
+    engine, dtype = inflater.decompressobj(), page.dtype.newbyteorder(page.parent.byteorder)
+    most = _most_bytes(page)
+    unpacked = engine.decompress(packed, most + 1)
+    is_short = len(unpacked) < rows * wide * dtype.itemsize or not engine.eof
+    if is_short or len(unpacked) > most:
+        what = "large" if len(unpacked) > most else "short"
+        raise MaskError(path, f"is a corrupt TIFF: tile or strip {segment} is too {what}")
+    pixels = np.frombuffer(unpacked, dtype, rows * wide).reshape(rows, wide)
+    if page.predictor == 2:
+        pixels = pixels.astype(page.dtype).cumsum(axis=1, dtype=page.dtype)
+    return pixels
+
+
+def _most_bytes(page: Any) -> int:
+    """The size to which a sound tile or strip decompresses at most."""
+    tall, wide = _segment_size(page)
+    return 2 * tall * _row_bytes(page, wide) + 4096
+
+
 def _check_decompressed_sizes(page: Any, data: bytes, path: str | Path) -> None:
     for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
         _check_decompressed_size(page, data[at : at + count], i, path)
@@ -504,8 +560,7 @@ def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str |
     """Raise an error if a tile or strip would decompress to far more than its pixels."""
     if len(packed) < _HARMLESS_BYTES or page.compression not in _ENGINES:
         return
-    tall, wide = _segment_size(page)
-    most = 2 * tall * _row_bytes(page, wide) + 4096
+    most = _most_bytes(page)
     # tifffile reports other problems.
     with suppress(inflater.error, lzma.LZMAError):
         if size_within(_ENGINES[page.compression](), packed, most + 1) > most:
