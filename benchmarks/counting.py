@@ -118,6 +118,24 @@ def peer_table(task: Task, rounds: int) -> str:
     return table(["same pairs", "ns per pixel", "× the time of segiou"], rows)
 
 
+def compiled_table(rounds: int) -> str:
+    """The packages that count by compiled code of their own, beside reading the same arrays."""
+    camvid = inputs.camvid()
+    types = "uint8", "uint16", "int32", "int64"
+    tasks = [task.cast(dtype) for task in (camvid, inputs.noise(19)) for dtype in types]
+    tasks += [inputs.noise(150).cast(dtype) for dtype in types]
+    rows, others = [], ("hotcoco", "vernier")
+    for task in tasks:
+        found = peers.peers(task.num_classes)
+        compiled = {name: found[name] for name in others if name in found}
+        times = race(task, {OURS: peers.segiou(task), **compiled, **peers.READERS}, rounds)
+        row = [task.name, f"{per_pixel(task, times, OURS):.2f}"]
+        row.append(f"{1 / read_share(times, OURS):.1f}")
+        row += [f"{ratio(times, name, OURS):.1f}" if name in found else "" for name in others]
+        rows.append(row)
+    return table(["input", "ns per pixel", "× reading", *(f"× {name}" for name in others)], rows)
+
+
 def growth_table(tasks: Iterable[tuple[str, Task]], rounds: int) -> str:
     rows = []
     for label, task in tasks:
@@ -163,6 +181,7 @@ def main() -> None:
     tasks = [camvid, inputs.davis(), inputs.noise(19), inputs.noise(150), *wide(camvid)]
     print(main_table(tasks, rounds))
     print(peer_table(camvid.first(12), max(3, rounds // 5)))
+    print(compiled_table(rounds))
     print(growth_table(growing(camvid.first(12)), rounds))
 
 

@@ -6,6 +6,7 @@ the valid pixels: intersection, truth and prediction. `expected` returns both, c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -99,6 +100,30 @@ def mmsegmentation(num_classes: int) -> Count:
     return count
 
 
+def hotcoco(num_classes: int) -> Count:
+    from hotcoco.metrics import pixel_confusion
+
+    def count(truth: Labels, pred: Labels) -> NDArray[Any]:
+        return pixel_confusion(truth, pred, num_classes, ignore_index=num_classes)
+
+    return count
+
+
+def vernier(num_classes: int) -> Count:
+    """Its evaluator takes unsigned labels of at most 32 bits."""
+    from vernier.semantic import Dataset, Evaluator, Predictions
+
+    def unsigned(labels: Labels) -> NDArray[Any]:
+        return labels if labels.dtype.kind == "u" else labels.astype(np.uint32)
+
+    def count(truth: Labels, pred: Labels) -> NDArray[Any]:
+        known = Dataset.from_arrays({0: unsigned(truth)}, num_classes, num_classes)
+        found = Evaluator().evaluate(known, Predictions.from_arrays({0: unsigned(pred)}))
+        return np.asarray(found.confusion_matrix.counts()).reshape(num_classes, num_classes)
+
+    return count
+
+
 def segiou(task: Task) -> Contestant:
     """The public call with all checks; as in practice, the accumulator is created once."""
     matrix = ConfusionMatrix(task.num_classes, ignore=task.ignore)
@@ -146,11 +171,14 @@ _PEERS = {
     "torchmetrics": (torchmetrics, "torchmetrics"),
     "Hugging Face evaluate": (hugging_face, "numpy"),
     "mmsegmentation": (mmsegmentation, "torch"),
+    "hotcoco": (hotcoco, "hotcoco"),
+    "vernier": (vernier, "vernier"),
 }
 
 
 def peers(num_classes: int) -> dict[str, Contestant]:
     """The installed tools, on one thread like all others."""
+    os.environ.setdefault("RAYON_NUM_THREADS", "1")
     if find_spec("torch"):
         import torch
 
