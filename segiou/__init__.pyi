@@ -18,10 +18,8 @@ from segiou import (
     suspects as suspects,
 )
 from segiou._support import __version__ as __version__
-from segiou.accumulators.confusion import (
-    ChannelCounts as ChannelCounts,
-    ConfusionMatrix as ConfusionMatrix,
-)
+from segiou.accumulators.channel_counts import ChannelCounts as ChannelCounts
+from segiou.accumulators.confusion import ConfusionMatrix as ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram as ScoreHistogram
 from segiou.analysis.comparison.compare_runs import compare as compare
 from segiou.analysis.comparison.rank_runs import rank as rank

@@ -1,6 +1,4 @@
 from segiou.accumulators import histograms as histograms
 from segiou.accumulators.base import Accumulator as Accumulator
-from segiou.accumulators.confusion import (
-    ChannelCounts as ChannelCounts,
-    ConfusionMatrix as ConfusionMatrix,
-)
+from segiou.accumulators.channel_counts import ChannelCounts as ChannelCounts
+from segiou.accumulators.confusion import ConfusionMatrix as ConfusionMatrix

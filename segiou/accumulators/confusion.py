@@ -1,4 +1,4 @@
-"""Pixels as pairs come: a confusion matrix of exclusive classes, and channels that may overlap."""
+"""A confusion matrix of exclusive classes, counted pair by pair."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ from segiou.counting.arrays import (
     not_compiled,
     with_dimensions_of,
 )
-from segiou.counting.counts import ConfusionCounts, Counts, check_counts, check_memory, counts_array
+from segiou.counting.counts import ConfusionCounts, Counts, check_memory
 from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, ScaleCheck, nan_pixels, scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
-from segiou.labels.loading import load_labels
 
 #: Tables of all pairs of classes in memory at once: the counts, and two during an addition.
 _TABLES = 3
@@ -414,164 +413,4 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             f"<ConfusionMatrix: {plural(self.num_classes, 'class', 'classes')}, "
             f"{plural(pairs, 'pair')}, {plural(int(cells.sum()), 'pixel')}, "
             f"{int(cells[-2].sum())} ignored>"
-        )
-
-
-#: Counts of each channel.
-_ROWS = ("tp", "fp", "fn", "tn", "ignored")
-
-
-class ChannelCounts(PixelAccumulator):
-    """Counts of overlapping binary channels, updated batch by batch.
-
-    Use it for multi-label masks and sigmoid outputs, where a pixel may belong
-    to several classes or to none. Accumulators can be added, and several
-    threads can update one at the same time: see
-    :class:`segiou.accumulators.base.Accumulator`.
-
-    Parameters
-    ----------
-    labels : sequence of str, int, LabelSet, str or path
-        Names of the channels, in order; or their number; or a label set, the
-        name of a preset or a TOML file, of which only the class names are used.
-    exclude : str, int or iterable of them
-        Channels, by name or index, that are counted but excluded from means.
-
-    Raises
-    ------
-    ValueError
-        If a channel to exclude does not exist.
-
-    Examples
-    --------
-    >>> channels = ChannelCounts(["edema", "tumour"])
-    >>> truth = [[[1, 1, 0]], [[0, 1, 0]]]
-    >>> sigmoid = [[[0.9, 0.4, 0.2]], [[0.1, 0.8, 0.7]]]
-    >>> channels.update(truth, sigmoid, axis=0, threshold=0.5).counts
-    Counts(tp=[1 1], fp=[0 1], fn=[1 0], tn=[1 1])
-    >>> channels.iou(), channels.mean_iou()
-    (array([0.5, 0.5]), 0.5)
-    >>> sum([channels, channels]).pairs
-    2
-    """
-
-    _noun = "channel counts"
-    _pixel_axes = (0,)
-    _has_matrix = False
-
-    def __init__(self, labels: Labels, *, exclude: int | str | Iterable[int | str] = ()) -> None:
-        # Channels have no label values, so only the names of a label set are used.
-        names = load_labels(labels).class_names
-        self._start(ClassOptions.of(names, exclude=exclude))
-
-    def _start(self, classes: ClassOptions) -> None:
-        self._scale = ScaleCheck()
-        super()._start(classes)
-
-    def _empty(self) -> NDArray[np.int64]:
-        return np.zeros((len(_ROWS), self.num_classes), dtype=np.int64)
-
-    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        return dict(zip(_ROWS, cells, strict=True))
-
-    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
-        rows = [counts_array(named[name], name) for name in _ROWS]
-        return np.stack(np.broadcast_arrays(self._cells[0], *rows)[1:])
-
-    @property
-    def counts(self) -> Counts:
-        """TP, FP, FN and TN per channel, each of shape (C,); a copy."""
-        return Counts.trusted(*self._cells[:-1])
-
-    @property
-    def ignored(self) -> NDArray[np.int64]:
-        """Values of each channel dropped by a mask; a copy."""
-        return np.array(self._cells[-1])
-
-    @property
-    def pixels(self) -> int:
-        """Pixels seen, ignored ones included."""
-        return int(self._cells[:, 0].sum())
-
-    def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:
-        """A matrix of negative and positive per channel, (C, 2, 3)."""
-        tp, fp, fn, tn, ignored = cells
-        none = np.zeros_like(tp)
-        table = np.array([[tn, fp, none], [fn, tp, none]])
-        return ConfusionCounts.trusted(np.moveaxis(table, -1, 0), ignored)
-
-    @not_compiled
-    def update(
-        self, truth: Any, pred: Any, *, axis: int, mask: Any = None, threshold: float | None = None
-    ) -> Self:
-        """Count one pair, or one batch, of channels; returns itself.
-
-        Parameters
-        ----------
-        truth, pred, mask, threshold
-            As for :func:`segiou.counting.count_channels`.
-        axis : int
-            The channel axis: 0 for (C, H, W), −1 for (H, W, C), 1 for
-            (N, C, H, W).
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :func:`segiou.counting.count_channels`, or if the axis does not
-            have one channel per class. The counts are unchanged then.
-        """
-        from segiou.counting.channels import count_channels
-
-        check_integer("axis", axis)
-        if threshold is not None:
-            check_number("threshold", threshold)
-        shape = np.shape(truth)
-        if -len(shape) <= axis < len(shape) and shape[axis] != self.num_classes:
-            msg = (
-                f"expected {self.num_classes} channels along axis {axis}, got {shape[axis]} in "
-                f"shape {shape}"
-            )
-            raise ValueError(msg)
-        counts = count_channels(truth, pred, axis=axis, mask=mask, threshold=threshold)
-        if threshold is not None and not self._scale.is_done:
-            if np.ndim(mask) == len(shape) - 1 > 0:
-                mask = np.broadcast_to(np.expand_dims(as_array(mask, "mask"), axis), shape)
-            self._scale.check(truth, with_dimensions_of(truth, pred), threshold, mask=mask)
-        pixels = int(np.prod(shape, dtype=np.int64)) // self.num_classes
-        return self.add(counts, ignored=pixels - counts.total)
-
-    def add(self, counts: Counts, *, ignored: Any = 0, pairs: int = 1) -> Self:
-        """Add counts of the same channels made elsewhere.
-
-        Parameters
-        ----------
-        counts : Counts
-            Counts of each channel, (C,).
-        ignored : array_like of int, default 0
-            Ignored values of each channel, a single number or (C,).
-        pairs : int, default 1
-            Number of image pairs that the counts come from.
-
-        Raises
-        ------
-        ValueError
-            If the number of channels differs.
-        OverflowError
-            If a count would exceed int64. The counts are unchanged then.
-        """
-        check_counts(counts)
-        check_integer("pairs", pairs, 0)
-        if counts.tp.shape != (self.num_classes,):
-            msg = f"expected counts of {self.num_classes} channels, got shape {counts.tp.shape}"
-            raise ValueError(msg)
-        cells = self._empty()
-        cells[:-1] = counts.tp, counts.fp, counts.fn, counts.tn
-        cells[-1] = counts_array(ignored, "ignored")
-        self._add(cells, pairs)
-        return self
-
-    def __repr__(self) -> str:
-        return (
-            f"<ChannelCounts: {plural(self.num_classes, 'channel')}, "
-            f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}>"
         )

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_number
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
+    AtLeast,
     as_array,
     check_mask,
     check_same_shape,
-    exceeds,
+    is_bfloat16,
     values_text,
     with_dimensions_of,
 )
 from segiou.counting.counts import Counts
+from segiou.counting.scores import as_float, rounded
 
 #: Number of values that are converted or masked at a time.
 _BLOCK_VALUES = 1 << 20
@@ -43,7 +46,7 @@ def count_channels(
     *,
     axis: int,
     mask: Any = None,
-    threshold: float | None = None,
+    threshold: float | Sequence[float] | None = None,
 ) -> Counts:
     """Count binary channels that may overlap, each one separately, (C,).
 
@@ -59,9 +62,10 @@ def count_channels(
         True where a value is valid. Its shape is either the shape without the
         channel axis (one mask for all channels) or the whole shape (one mask
         per channel). Values that are not valid are not checked.
-    threshold : float, optional
-        A channel is predicted if its score is greater than this; a score equal
-        to the threshold is not predicted.
+    threshold : float or sequence of float, optional
+        A channel is predicted if its score is greater than this, or than its own one of
+        several; a score equal to the threshold is not predicted. Thresholds are rounded to
+        the dtype of the scores first.
 
     Raises
     ------
@@ -104,13 +108,12 @@ class _Pair:
     pred: NDArray[Any]
     axis: int
     mask: NDArray[np.bool_] | None
-    threshold: float | None
+    #: The threshold of each channel, along their axis.
+    threshold: Any
+    is_at_least: bool
 
     @classmethod
-    def of(cls, truth: Any, pred: Any, axis: int, mask: Any, threshold: float | None) -> _Pair:
-        if threshold is not None and math.isnan(threshold):
-            msg = "threshold must be a number, got NaN"
-            raise ValueError(msg)
+    def of(cls, truth: Any, pred: Any, axis: int, mask: Any, threshold: Any) -> _Pair:
         pred = with_dimensions_of(truth, pred)
         t, p = _channel_array(truth, "truth", threshold), _channel_array(pred, "pred", threshold)
         check_same_shape(t, p)
@@ -127,7 +130,14 @@ class _Pair:
         order = sorted(range(t.ndim), key=lambda a: -abs(t.strides[a]))
         if valid is not None:
             valid = valid.transpose(order)
-        return cls(t.transpose(order), p.transpose(order), order.index(axis), valid, threshold)
+        limits = None
+        if threshold is not None:
+            limits = np.array([rounded(x, p.dtype) for x in limits_of(threshold, t.shape[axis])])
+            limits = np.expand_dims(limits, [*range(1, t.ndim)]).swapaxes(0, order.index(axis))
+            p = as_float(p)
+        is_at_least = isinstance(threshold, AtLeast)
+        places = order.index(axis), valid, limits, is_at_least
+        return cls(t.transpose(order), p.transpose(order), *places)
 
     def blocks(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Contiguous bytes of truth and prediction; valid values are 0 and 1."""
@@ -137,10 +147,19 @@ class _Pair:
             yield arrays  # no copy is needed
             return
         for block in self._slices():
-            t, p = _as_bytes(self.truth[block]), _as_bytes(self.pred[block], self.threshold)
+            t, p = _as_bytes(self.truth[block]), self._predicted(block)
             if self.mask is not None:
                 t, p = t * self.mask[block], p * self.mask[block]
             yield np.ascontiguousarray(t), np.ascontiguousarray(p)
+
+    def _predicted(self, block: tuple[slice, ...]) -> NDArray[np.uint8]:
+        """1 for a predicted value, 0 for another, and more for anything else."""
+        values = self.pred[block]
+        if self.threshold is None:
+            return _as_bytes(values)
+        yes = values >= self.threshold if self.is_at_least else values > self.threshold
+        encoded: NDArray[np.uint8] = yes.view(np.uint8) | (values != values) * np.uint8(2)
+        return encoded
 
     def _slices(self) -> Iterator[tuple[slice, ...]]:
         """Blocks along the longest axis that is not the channel axis."""
@@ -176,14 +195,24 @@ class _Pair:
         return pixels
 
 
-def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[np.uint8]:
-    """1 for a positive value, 0 for a negative one, and more for anything else."""
-    if threshold is not None:
-        yes, wrong = exceeds(values, threshold), values != values
-    elif values.dtype.itemsize == 1:
+def limits_of(threshold: Any, number: int) -> list[float]:
+    """The thresholds of this number of channels."""
+    several: list[float] = [threshold] * number if np.ndim(threshold) == 0 else list(threshold)
+    for one in several:
+        if math.isnan(check_number("threshold", one)):
+            msg = "threshold must be a number, got NaN"
+            raise ValueError(msg)
+    if len(several) != number:
+        msg = f"expected one threshold, or {number} for {number} channels, got {len(several)}"
+        raise ValueError(msg)
+    return several
+
+
+def _as_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """1 for 1, 0 for 0, and more for anything else."""
+    if values.dtype.itemsize == 1:
         return values.view(np.uint8)
-    else:
-        yes, wrong = values != 0, (values != 0) & (values != 1)
+    yes, wrong = values != 0, (values != 0) & (values != 1)
     encoded: NDArray[np.uint8] = yes.view(np.uint8) | wrong * np.uint8(2)
     return encoded
 
@@ -200,8 +229,10 @@ def refuse_channel_values(name: str, pixels: Mapping[Any, int]) -> None:
     raise ValueError(msg)
 
 
-def _channel_array(data: Any, name: str, threshold: float | None) -> NDArray[Any]:
+def _channel_array(data: Any, name: str, threshold: Any) -> NDArray[Any]:
     array = as_array(data, name)
+    if is_bfloat16(array.dtype) and threshold is not None:
+        return array
     if array.dtype.kind not in "biuf":
         msg = f"{name} has dtype {array.dtype}; channels must be bool or the integers 0 and 1"
         raise TypeError(msg)

@@ -102,13 +102,12 @@ class ScaleCheck:
         self.is_done = False
 
     def check(
-        self, truth: Any, scores: Any, threshold: float, *, ignore: Any = (), mask: Any = None
+        self, truth: Any, scores: Any, threshold: Any, *, ignore: Any = (), mask: Any = None
     ) -> None:
         """Check scores in the shape of the truth, without ignored and masked values."""
         labels, scores = as_array(truth, "truth"), as_array(scores, "pred")
         mask = np.True_ if mask is None else as_array(mask, "mask")
-        if is_bfloat16(scores.dtype):
-            scores = (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        scores = as_float(scores)
         is_wrong = labels.shape != scores.shape or mask.shape not in ((), scores.shape)
         if scores.dtype.kind != "f" or is_wrong or mask.dtype != np.bool_:
             return  # of integers, or an error of the count
@@ -119,17 +118,26 @@ class ScaleCheck:
             self.is_done = warned or bool(scores.min() < scores.max())  # not by a trial run
 
 
+def as_float(scores: NDArray[Any]) -> NDArray[Any]:
+    """Scores of bfloat16 as float32; others as they are."""
+    if not is_bfloat16(scores.dtype):
+        return scores
+    return (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
 #: What scores show about a threshold; the largest of all scores counts.
 _PROBABILITIES, _LOGITS, _WRONG_LOGITS = 1, 2, 3
 
 
-def scale_of(scores: Any, threshold: float, xp: Any = np) -> Any:
+def scale_of(scores: Any, threshold: Any, xp: Any = np) -> Any:
     """A number for each score, whose maximum is for `warn_of_scale`; NaN and others are 0."""
+    limits = np.asarray(threshold)
+    are_of_probabilities = bool(((limits > 0) & (limits < 1)).all())
     is_outside = (scores < -_ROUNDING) | (scores > 1 + _ROUNDING)
-    if threshold == 0:
+    if not limits.any():
         is_between = (scores > 0) & (scores < 1)
         return xp.where(is_outside, _LOGITS, xp.where(is_between, _PROBABILITIES, 0))
-    return xp.where(is_outside, _WRONG_LOGITS if 0 < threshold < 1 else 0, 0)
+    return xp.where(is_outside, _WRONG_LOGITS if are_of_probabilities else 0, 0)
 
 
 def warn_of_scale(scale: int) -> bool:
@@ -168,7 +176,7 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
     kind = _kind(planes.dtype)
     limit = bits = None
     if threshold is not None:
-        limit = _rounded(threshold, planes.dtype)
+        limit = rounded(threshold, planes.dtype)
         if isinstance(threshold, AtLeast):
             limit = _below(limit, planes.dtype)
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
@@ -219,7 +227,7 @@ def _kind(dtype: np.dtype[Any]) -> str | None:
     return "int" if dtype.kind == "i" else "uint"
 
 
-def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
+def rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
     """The threshold in the dtype of the scores, or a wider one for integers and bfloat16."""
     if dtype.kind in "iub":
         return np.float64(threshold)

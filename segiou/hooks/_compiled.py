@@ -8,10 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import plural
+from segiou.accumulators.channel_counts import ChannelCounts, check_channels
 from segiou.accumulators.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.counting.device_counts import CodeTables, DeviceCount, Operations, read_counts
+from segiou.counting.arrays import check_same_shape, dtype_name, exceeds
+from segiou.counting.channels import limits_of
+from segiou.counting.counts import Counts
+from segiou.counting.device_counts import (
+    NONE_MET,
+    NUM_MAXIMA,
+    CodeTables,
+    DeviceCount,
+    Operations,
+    read_counts,
+    three_dimensions,
+)
 from segiou.counting.encoding import Encoding
+from segiou.counting.scores import NanScoresError, scale_of, warn_of_scale
 
 #: A count is ``high · BASE + low``. Each batch adds less than 2^30, so the low part never
 #: overflows, and the low parts of up to 1024 devices can be summed before they are carried.
@@ -23,17 +37,109 @@ def carry(low: Any, high: Any) -> tuple[Any, Any]:
     return low % BASE, high + low // BASE
 
 
+class CompiledChannels:
+    """Counts batches like :class:`segiou.ChannelCounts`, to the same integers.
+
+    The sums of a batch are the five counts of each channel, and the numbers of values of truth and
+    prediction that are neither 0 nor 1, and of NaN scores.
+    """
+
+    def __init__(self, ops: Operations, channels: ChannelCounts) -> None:
+        self.ops, self.channels = ops, channels
+        self.number = channels.num_classes
+        self.cells: int = 5 * self.number + 3
+
+    def count(
+        self, truth: Any, pred: Any, *, axis: int, threshold: Any = None, mask: Any = None
+    ) -> DeviceCount:
+        """Count a batch, with the arguments of :meth:`segiou.ChannelCounts.update`."""
+        ops, xp = self.ops, self.ops.xp
+        truth, pred = ops.array(truth), ops.array(pred)
+        check_same_shape(truth, pred)
+        check_channels(tuple(truth.shape), axis, self.number)
+        t = ops.wide(self._planes(truth, axis), 32)
+        valid = self._valid(t, mask, len(truth.shape), axis)
+        p, is_positive = self._positive(self._planes(pred, axis), threshold)
+        wrong = [(one != 0) & (one != 1) & valid for one in (t, p)]
+        bad = [wrong[0], wrong[1] & (threshold is None), (p != p) & valid]
+        is_true = t == 1
+        kinds = [is_true & is_positive, is_positive & ~is_true, is_true & ~is_positive]
+        kinds = [one & valid for one in (*kinds, ~(is_true | is_positive))]
+        rows = [xp.sum(ops.wide(one, 32), axis=1) for one in (*kinds, ~valid)]
+        maxima = [ops.array(np.full(NUM_MAXIMA - 1, NONE_MET, np.int32))]
+        scale = xp.zeros_like(t)
+        if threshold is not None:
+            scale = xp.where(valid, ops.wide(scale_of(p, threshold, xp), 32), scale)
+        sums = ops.join([*rows, *(ops.total(one) for one in bad)])
+        return DeviceCount(ops, sums, ops.join([*maxima, ops.largest(scale)]))
+
+    def _planes(self, values: Any, axis: int) -> Any:
+        """Values of each channel, (C, pixels)."""
+        xp = self.ops.xp
+        if None not in values.shape:  # as TensorFlow's batches in graphs
+            values, axis = xp.reshape(values, three_dimensions(values.shape, axis)), 1
+        return xp.reshape(xp.moveaxis(values, axis, 0), (self.number, -1))
+
+    def _valid(self, t: Any, mask: Any, axes: int, axis: int) -> Any:
+        """Which values of the channels are neither ignored nor masked."""
+        valid = t == t
+        for value in self.channels.options.ignore:
+            valid = valid & (t != value)
+        if mask is None:
+            return valid
+        mask = self.ops.array(mask)
+        is_whole = len(mask.shape) == axes
+        return valid & (self._planes(mask, axis) if is_whole else self.ops.flat(mask)[None])
+
+    def _positive(self, p: Any, threshold: Any) -> tuple[Any, Any]:
+        """Predictions as numbers, and which are positive."""
+        is_float = "float" in dtype_name(p)
+        if threshold is None:
+            if is_float:
+                msg = f"pred has dtype {dtype_name(p)}; if it holds scores, pass threshold=T"
+                raise TypeError(msg)
+            p = self.ops.wide(p, 32)
+            return p, p != 0
+        p = p if is_float else self.ops.real(p, 32)
+        limits = limits_of(threshold, self.number)
+        return p, self.ops.xp.stack([exceeds(p[c], one) for c, one in enumerate(limits)])
+
+    def counts_of(self, sums: Any, xp: Any) -> tuple[Counts, Any]:
+        """Counts of the channels, and the number of bad values."""
+        rows = xp.reshape(sums[:-3], (5, self.number))
+        return Counts.trusted(rows[0], rows[1], rows[2], rows[3]), xp.sum(sums[-3:])
+
+    def read(self, sums: NDArray[np.int64], maxima: Any, batches: int) -> ChannelCounts:
+        """Counts of sums from a device; raises for values that `update` refuses."""
+        truth, pred, nan = sums[-3:].tolist()
+        for side, wrong in (("truth", truth), ("pred", pred)):
+            if wrong:
+                msg = (
+                    f"{side} must contain only 0 and 1, found {plural(wrong, 'other value')}; "
+                    "pass ignore= to ChannelCounts if such values are to be dropped"
+                )
+                raise ValueError(msg)
+        if nan:
+            raise NanScoresError(nan)
+        warn_of_scale(int(maxima[2]))
+        counted = self.channels.empty()
+        counted._add(sums[:-3].reshape(5, self.number), batches)
+        return counted
+
+
 class CompiledCounts:
-    """Counts batches like an accumulator, a confusion matrix or score histograms."""
+    """Counts batches like an accumulator: a matrix, channels or score histograms."""
 
     def __init__(self, operations: Operations, like: Any) -> None:
         self.like = like
         self.ops = operations
-        self.tables: Any = (
-            CompiledScores(operations, like)
-            if isinstance(like, ScoreHistogram)
-            else CodeTables(operations, Encoding.of_classes(like.options))
-        )
+        self.tables: Any
+        if isinstance(like, ScoreHistogram):
+            self.tables = CompiledScores(operations, like)
+        elif isinstance(like, ChannelCounts):
+            self.tables = CompiledChannels(operations, like)
+        else:
+            self.tables = CodeTables(operations, Encoding.of_classes(like.options))
         #: Number of counts.
         self.cells: int = self.tables.cells
 
@@ -53,7 +159,7 @@ class CompiledCounts:
     def read(self, low: Any, high: Any, maxima: NDArray[Any], batches: Any) -> Any:
         """The counts as an accumulator; raises for undeclared values and unusable scores."""
         sums = np.asarray(high).astype(np.int64) * BASE + np.asarray(low).astype(np.int64)
-        if isinstance(self.tables, CompiledScores):
+        if not isinstance(self.tables, CodeTables):
             return self.tables.read(sums, maxima, int(batches))
         count = read_counts(self.tables.encoding, sums, maxima)
         return self.like.empty().add(count, pairs=int(batches))

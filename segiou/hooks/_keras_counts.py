@@ -9,13 +9,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from segiou.accumulators.histograms.compiled_counts import CompiledScores
 from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
 from segiou.counting.device_counts import (
     LARGEST_FLOAT,
     LARGEST_INTEGER,
     NONE_MET,
     NUM_MAXIMA,
+    CodeTables,
     DeviceCount,
     Operations,
     three_dimensions,
@@ -24,7 +24,7 @@ from segiou.counting.device_counts import (
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError, warn_of_scale
 from segiou.hooks._compiled import CompiledCounts
-from segiou.hooks._scoring import Scoring
+from segiou.hooks._scoring import ChannelScoring, Scoring
 
 
 class _Operations(Operations):
@@ -102,8 +102,7 @@ class KerasCounts(CompiledCounts):
 
     def count(self, truth: Any, pred: Any, mask: Any, decision: dict[str, Any]) -> DeviceCount:
         """Count a batch; values that raise on the host are counted, to be reported later."""
-        is_matrix = not isinstance(self.tables, CompiledScores)
-        if is_matrix and _is_eager(truth) and _is_eager(pred):
+        if isinstance(self.tables, CodeTables) and _is_eager(truth) and _is_eager(pred):
             table = self.tables.encoding.empty_table()
             try:
                 self.like._count_into(table, truth, pred, mask=mask, **decision)
@@ -119,7 +118,8 @@ class KerasCounts(CompiledCounts):
     def labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Labels as integers, and whether the truth is neither a whole number nor one-hot."""
         scoring = self.scoring
-        has_scores = scoring.threshold is None and "float" in dtype_name(pred)
+        is_other = isinstance(scoring, ChannelScoring)
+        has_scores = scoring.threshold is None and not is_other and "float" in dtype_name(pred)
         has_axis = has_scores and scoring.axis is not None
         has_axis = has_axis and len(truth.shape) == len(pred.shape) > 1
         if has_axis and truth.shape[scoring.axis] == scoring.options.num_classes:

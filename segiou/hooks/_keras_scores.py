@@ -8,6 +8,7 @@ from keras import ops
 
 from segiou.accumulators.histograms.compiled_counts import CompiledScores
 from segiou.counting.counts import Counts
+from segiou.hooks._compiled import CompiledChannels
 from segiou.hooks._scoring import Scoring
 
 
@@ -15,6 +16,8 @@ def scores_of_sums(sums: Any, refused: Any, tables: Any, scoring: Scoring) -> di
     """Scores by name, of the sums of all batches in float32; NaN if bad values were counted."""
     if isinstance(tables, CompiledScores):
         counts, bad = tables.cells_of(sums, ops), ops.sum(sums[-3:])
+    elif isinstance(tables, CompiledChannels):
+        counts, bad = tables.counts_of(sums, ops)
     else:
         counts, bad = _of_matrix(sums, scoring)
     nan_if_bad = ops.where(refused + bad > 0, float("nan"), 0.0)

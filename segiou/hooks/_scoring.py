@@ -1,4 +1,4 @@
-"""How hooks count and score: a confusion matrix, or the histograms of a passed accumulator."""
+"""How hooks count and score: a confusion matrix, or counts like those of a passed accumulator."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_options
 from segiou._support.text import capital
+from segiou.accumulators.channel_counts import ChannelCounts, check_channels
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.formulas import Formula, formulas_of
 from segiou.accumulators.histograms.score_bins import ScoreBins
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import AtLeast, not_compiled
-from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
+from segiou.counting.counts import Cells, Counts, SparseConfusionCounts
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
@@ -30,8 +31,6 @@ from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import score_keys
 from segiou.scoring.evaluator import Conflict, Evaluator
-
-Kind = TypeVar("Kind")
 
 #: Ends the names of means without the first class.
 _FOREGROUND = "_foreground"
@@ -84,13 +83,23 @@ class Scoring(ABC):
         truth, pred, decision = self.read(truth, pred)
         counted.update(truth, pred, **decision, **ids)
 
-    @abstractmethod
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
+        truth, pred, decision = self.read(truth, pred)
+        counted = self.empty()
+        table = counted._empty()
+        counted._count_into(table, truth, pred, **decision)
+        filled = np.flatnonzero(table)
+        return Cells(filled, table.ravel()[filled], 0)
 
-    @abstractmethod
     def summed(self, cells: Sequence[Cells]) -> Any:
-        """The sum of counts of pairs for `values`."""
+        """An accumulator with the sum of counts of pairs."""
+        counted = self.empty()
+        total = counted._empty()
+        for one in cells:
+            total.ravel()[one.indices] += one.values
+        counted._add(total, len(cells))
+        return counted
 
     @abstractmethod
     def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
@@ -131,6 +140,8 @@ class Scoring(ABC):
         truth, pred = reading.with_shape(truth, "truth"), reading.with_shape(pred, name)
         if self.axis is not None:
             truth = reading.without_channel(truth, self.axis, pred)
+            if not reading.is_float(pred):  # as of argmax(1, keepdim=True)
+                pred = reading.without_channel(pred, self.axis, truth)
             if self.upsample and not reading.fitting_axes(tuple(pred.shape), tuple(truth.shape)):
                 pred = reading.upsampled(pred, tuple(truth.shape), self.axis)
             if len(pred.shape) == len(truth.shape) + 1:
@@ -147,15 +158,14 @@ class Entry(NamedTuple):
     include: NDArray[np.bool_] | None = None
 
 
-class MatrixScoring(Scoring):
-    """Scores of a confusion matrix."""
+class PixelScoring(Scoring):
+    """Scores of TP, FP, FN and TN of each class."""
 
     lacks: ClassVar[dict[str, str]] = {}
     higher_is_better = True
     axis: int
 
-    def __init__(self, labels: Any, default: Scores, options: TorchOptions) -> None:
-        classes: Any = {k: v for k, v in options.items() if k in CLASS_ARGUMENTS}
+    def __init__(self, default: Scores, options: TorchOptions) -> None:
         axis, activation = options.get("axis", 1), options.get("activation")
         if axis is None or activation is not None:
             name = "axis=None" if axis is None else "activation"
@@ -163,8 +173,6 @@ class MatrixScoring(Scoring):
             raise ValueError(msg)
         scores = options.get("scores")
         super().__init__(default if scores is None else scores, options)
-        self.options = ClassOptions.of(labels, **classes)
-        self.options.warn_of_ignored_classes(stacklevel=5)
         self.protocol = load_protocol(options.get("protocol", "segiou"))
         if self.protocol.needs_images:
             msg = (
@@ -173,65 +181,16 @@ class MatrixScoring(Scoring):
             )
             raise ValueError(msg)
         threshold = options.get("threshold")
-        self.threshold = None if threshold is None else self.protocol.threshold(threshold)
+        self.threshold = None if threshold is None else self._threshold_of(threshold)
         self._known: dict[str, dict[str, Entry]] = {}
         self.entries()  # raises for unknown names
+
+    def _threshold_of(self, threshold: Any) -> Any:
+        return self.protocol.threshold(threshold)
 
     def _settings(self) -> list[Any]:
         equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
         return [self.axis, self.threshold, *equal]
-
-    def empty(self) -> ConfusionMatrix:
-        """A confusion matrix without counts."""
-        return self._counting.empty()
-
-    @cached_property
-    def _counting(self) -> ConfusionMatrix:
-        return ConfusionMatrix.from_options(self.options)
-
-    def cells(self, truth: Any, pred: Any) -> Cells:
-        """The counts of a pair, most of which are 0."""
-        truth, pred, decision = self.read(truth, pred)
-        return self._counting.count(truth, pred, **decision).cells
-
-    def summed(self, cells: Sequence[Cells]) -> ConfusionCounts:
-        """The sum of counts of pairs."""
-        return SparseConfusionCounts.summed(self.options.num_classes, cells)
-
-    def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
-        """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
-        truth, pred = self._arranged(truth, pred, "pred")
-        self._check_channels(truth, pred)
-        if self.threshold is not None:
-            if len(pred.shape) == len(truth.shape) + 1:
-                pred = reading.without_channel(pred, self.axis, truth)
-            self.options.check_scores(tuple(pred.shape), None)
-            return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
-        truth = reading.whole_numbers(truth)
-        if reading.is_one_hot(truth, pred, self.axis, self.options.num_classes):
-            return truth, pred, {"argmax": self.axis}
-        if len(pred.shape) != len(truth.shape) + 1:
-            reading.check_labels_of_hook(truth, pred)
-            return truth, pred, {}
-        if pred.shape[self.axis] == 1 and self.options.num_classes == 2:
-            msg = (
-                f"scores of shape {tuple(pred.shape)} have a single channel along axis {self.axis} "
-                "for two classes; pass threshold=T to the hook (0.5 after a sigmoid, 0 for logits)"
-            )
-            raise ValueError(msg)
-        self.options.check_scores(tuple(pred.shape), self.axis)
-        return truth, pred, {"argmax": self.axis}
-
-    def _check_channels(self, truth: Any, pred: Any) -> None:
-        """Raise a ValueError for two channels, or for those that compiled code could not see."""
-        shape, classes = tuple(truth.shape), self.options.num_classes
-        is_decided = self.threshold is None and reading.is_float(pred)
-        if is_decided or len(shape) < 3 or shape != tuple(pred.shape):
-            return
-        is_last = len(shape) > 3 and self.axis in (-1, len(shape) - 1)
-        if (classes == 2 or is_last) and -len(shape) <= self.axis < len(shape):
-            option = "" if self.threshold is None else "threshold=T"
-            self.options.check_single(shape, (self.axis,), option)
 
     @staticmethod
     def _counts(counted: Any) -> Counts:
@@ -288,6 +247,139 @@ class MatrixScoring(Scoring):
         return include
 
 
+class MatrixScoring(PixelScoring):
+    """Scores of a confusion matrix."""
+
+    def __init__(self, labels: Any, default: Scores, options: TorchOptions) -> None:
+        classes: Any = {k: v for k, v in options.items() if k in CLASS_ARGUMENTS}
+        self.options = ClassOptions.of(labels, **classes)
+        self.options.warn_of_ignored_classes(stacklevel=5)
+        super().__init__(default, options)
+
+    def empty(self) -> ConfusionMatrix:
+        """A confusion matrix without counts."""
+        return self._counting.empty()
+
+    @cached_property
+    def _counting(self) -> ConfusionMatrix:
+        return ConfusionMatrix.from_options(self.options)
+
+    def cells(self, truth: Any, pred: Any) -> Cells:
+        """The counts of a pair, most of which are 0."""
+        truth, pred, decision = self.read(truth, pred)
+        return self._counting.count(truth, pred, **decision).cells
+
+    def summed(self, cells: Sequence[Cells]) -> ConfusionMatrix:
+        """A matrix with the sum of counts of pairs."""
+        tally = SparseConfusionCounts.summed(self.options.num_classes, cells)
+        return self.empty().add(tally, pairs=len(cells))
+
+    def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
+        truth, pred = self._arranged(truth, pred, "pred")
+        self._check_channels(truth, pred)
+        if self.threshold is not None:
+            if len(pred.shape) == len(truth.shape) + 1:
+                pred = reading.without_channel(pred, self.axis, truth)
+            self.options.check_scores(tuple(pred.shape), None)
+            return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
+        truth = reading.whole_numbers(truth)
+        if reading.is_one_hot(truth, pred, self.axis, self.options.num_classes):
+            return truth, pred, {"argmax": self.axis}
+        if len(pred.shape) != len(truth.shape) + 1:
+            reading.check_labels_of_hook(truth, pred)
+            return truth, pred, {}
+        if pred.shape[self.axis] == 1 and self.options.num_classes == 2:
+            msg = (
+                f"scores of shape {tuple(pred.shape)} have a single channel along axis {self.axis} "
+                "for two classes; pass threshold=T to the hook (0.5 after a sigmoid, 0 for logits)"
+            )
+            raise ValueError(msg)
+        self.options.check_scores(tuple(pred.shape), self.axis)
+        return truth, pred, {"argmax": self.axis}
+
+    def _check_channels(self, truth: Any, pred: Any) -> None:
+        """Raise a ValueError for two channels, or for those that compiled code could not see."""
+        shape, classes = tuple(truth.shape), self.options.num_classes
+        is_decided = self.threshold is None and reading.is_float(pred)
+        if is_decided or len(shape) < 3 or shape != tuple(pred.shape):
+            return
+        is_last = len(shape) > 3 and self.axis in (-1, len(shape) - 1)
+        if (classes == 2 or is_last) and -len(shape) <= self.axis < len(shape):
+            option = "" if self.threshold is None else "threshold=T"
+            self.options.check_single(shape, (self.axis,), option)
+
+
+class ChannelScoring(PixelScoring):
+    """Scores of channels that may overlap."""
+
+    lacks: ClassVar[dict[str, str]] = {
+        "ids": f"ids need counts per image, which ChannelCounts does not keep; {_NO_REPEATS}",
+        "figure": "figure needs a confusion matrix, which overlapping channels do not have",
+    }
+
+    def __init__(self, channels: ChannelCounts, default: Scores, options: TorchOptions) -> None:
+        applies = ("scores", "axis", "threshold", "protocol", "ignore", "upsample")
+        self.options = _options_like(channels, applies, options)
+        super().__init__(default, options)
+
+    def _threshold_of(self, threshold: Any) -> Any:
+        if isinstance(threshold, (int, float)):
+            return self.protocol.threshold(threshold)
+        several = [self.protocol.threshold(one) for one in threshold]
+        if len(several) != self.options.num_classes or isinstance(several[0], AtLeast):
+            number = self.options.num_classes
+            reason = (
+                f"protocol {self.protocol.name!r} needs a single threshold"
+                if len(several) == number
+                else f"expected one threshold, or {number} for {number} channels"
+            )
+            msg = f"{reason}, got {len(several)}"
+            raise ValueError(msg)
+        return several
+
+    @cached_property
+    def _counting(self) -> ChannelCounts:
+        return ChannelCounts.from_options(self.options)
+
+    def empty(self) -> ChannelCounts:
+        """Counts of channels, all of them 0."""
+        return self._counting.empty()
+
+    def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """Channels, scores of them in their size, and the keywords for `update`."""
+        truth, pred = reading.with_shape(truth, "truth"), reading.with_shape(pred, "pred")
+        shape = tuple(truth.shape)
+        check_channels(shape, self.axis, self.options.num_classes)
+        if self.upsample and shape != tuple(pred.shape) and len(shape) == len(pred.shape):
+            place = self.axis % len(shape)
+            pred = reading.upsampled(pred, shape[:place] + shape[place + 1 :], self.axis)
+        decision = {"axis": self.axis, "threshold": self.threshold}
+        return reading.whole_numbers(truth), pred, decision
+
+    def _value(self, entry: Entry, counts: Counts, xp: Any) -> Any:
+        """As in reports, accuracy and correlations pool the values of all channels."""
+        pooled = ("pixel_accuracy", "cohen_kappa", "matthews_correlation")
+        if entry.score not in pooled:
+            return super()._value(entry, counts, xp)
+        tp, fp, fn, tn = (xp.sum(one) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
+        pairs = ((tp, tn), (fp, fn), (fn, fp), (tn, tp))
+        return super()._value(entry, Counts.trusted(*map(xp.stack, pairs)), xp)
+
+
+def _options_like(like: Any, applies: Sequence[str], options: TorchOptions) -> ClassOptions:
+    """The class options of an accumulator with more ignored values; ValueError for others."""
+    usual = {"protocol": "segiou", "threshold": None, "activation": None}
+    for name, value in options.items():
+        if name not in applies and value != usual.get(name, ...):
+            kind = type(like).__name__
+            msg = f"{name} does not apply to a {kind}; pass options of the classes to the {kind}"
+            raise ValueError(msg)
+    classes: ClassOptions = like._classes
+    more = ClassOptions.of(classes.labels, ignore=options.get("ignore", ())).ignore
+    return replace(classes, ignore=tuple(dict.fromkeys((*classes.ignore, *more))))
+
+
 class HistogramScoring(Scoring):
     """Overall scores of histograms like a given one."""
 
@@ -299,16 +391,7 @@ class HistogramScoring(Scoring):
 
     def __init__(self, histogram: ScoreHistogram, default: Scores, options: TorchOptions) -> None:
         applies = ("scores", "axis", "activation", "ignore", "upsample")
-        usual = {"protocol": "segiou", "threshold": None}
-        for name, value in options.items():
-            if name not in applies and value != usual.get(name, ...):
-                msg = (
-                    f"{name} does not apply to a ScoreHistogram; pass its classes to the histogram"
-                )
-                raise ValueError(msg)
-        classes = histogram._classes
-        more = ClassOptions.of(classes.labels, ignore=options.get("ignore", ())).ignore
-        self.options = replace(classes, ignore=tuple(dict.fromkeys((*classes.ignore, *more))))
+        self.options = _options_like(histogram, applies, options)
         self._like = histogram.bins.kind, histogram.regions
         self.activation = options.get("activation")
         check_choice("activation", self.activation or "", ("", "softmax", "sigmoid"))
@@ -331,22 +414,6 @@ class HistogramScoring(Scoring):
     def empty(self) -> ScoreHistogram:
         """Histograms without counts."""
         return ScoreHistogram.from_options(self.options, *self._like)
-
-    def cells(self, truth: Any, pred: Any) -> Cells:
-        """The counts of a pair, most of which are 0."""
-        truth, pred, decision = self.read(truth, pred)
-        flat = self.empty().count(truth, pred, **decision).ravel()
-        filled = np.flatnonzero(flat)
-        return Cells(filled, flat[filled], 0)
-
-    def summed(self, cells: Sequence[Cells]) -> ScoreHistogram:
-        """The sum of counts of pairs."""
-        histogram = self.empty()
-        total = histogram._empty()
-        for one in cells:
-            total.ravel()[one.indices] += one.values
-        histogram._add(total, len(cells))
-        return histogram
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Truth without a class axis of size 1, scores, and the keywords for `update`."""
@@ -379,7 +446,7 @@ class HistogramScoring(Scoring):
 def scoring_of(
     hook: type, labels: Any, default: Scores, options: HookOptions, kind: type = TorchOptions
 ) -> Scoring:
-    """How a hook counts and scores: histograms if `labels` is an accumulator of them.
+    """How a hook counts and scores: like `labels` if it is an accumulator.
 
     Options of the typed dict `kind` are accepted.
     """
@@ -388,6 +455,8 @@ def scoring_of(
     chosen.update(options)  # type: ignore[typeddict-item]
     if isinstance(labels, ScoreHistogram):
         return HistogramScoring(labels, default, chosen)
+    if isinstance(labels, ChannelCounts):
+        return ChannelScoring(labels, default, chosen)
     return MatrixScoring(labels, default, chosen)
 
 
@@ -397,29 +466,21 @@ def fix_of_repeats(scoring: Scoring, fix: str) -> str:
 
 
 class Counting:
-    """Methods of adapters that keep counts."""
+    """Adapters that keep counts."""
 
     def _counted(self) -> Any:
         """The counts as an accumulator."""
         raise NotImplementedError
 
+    @property
     @not_compiled
-    def confusion_matrix(self) -> ConfusionMatrix:
-        """All counts so far, as a :class:`segiou.ConfusionMatrix`; TypeError for histograms."""
-        return of_kind(self._counted(), ConfusionMatrix)
+    def counts(self) -> Any:
+        """All counts so far, summed over processes if the scores are.
 
-    @not_compiled
-    def histogram(self) -> ScoreHistogram:
-        """All counts so far, as a :class:`segiou.ScoreHistogram`; TypeError for a matrix."""
-        return of_kind(self._counted(), ScoreHistogram)
-
-
-def of_kind(counted: Any, kind: type[Kind]) -> Kind:
-    """An accumulator of a hook; TypeError if the hook counts something else."""
-    if not isinstance(counted, kind):
-        msg = f"the counts are a {type(counted).__name__}, not a {kind.__name__}"
-        raise TypeError(msg)
-    return counted
+        A :class:`segiou.ConfusionMatrix`; or the kind that was passed in place of the labels,
+        a :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`.
+        """
+        return self._counted()
 
 
 def digest(data: Any) -> list[int]:

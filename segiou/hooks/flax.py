@@ -28,7 +28,8 @@ class SegmentationScores(Counting, nnx.Metric):
     ----------
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.HookOptions`; or a
-        :class:`segiou.ScoreHistogram`, to count scores in histograms like it, without regions.
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels
+        that may overlap, or scores, like it, without regions.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default; with
         several names, the result is a dict. ``axis`` is -1 by default.
     """
@@ -64,7 +65,7 @@ class SegmentationScores(Counting, nnx.Metric):
         return self.scoring.result(self._counted())
 
     def _counted(self) -> Any:
-        return self.counter._read(self.state.get_value())
+        return self.counter.counts(self.state.get_value())
 
 
 # The metaclass of nnx hides the arguments from help() and editors.

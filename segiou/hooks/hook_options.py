@@ -30,16 +30,17 @@ class HookOptions(ClassArguments, total=False):
         :meth:`segiou.ScoreHistogram.update`.
     activation : {"softmax", "sigmoid"}, optional
         For a histogram, as in :meth:`segiou.ScoreHistogram.update`.
-    threshold : float, optional
+    threshold : float, or sequence of float, optional
         With two classes, the second is predicted if its score is greater than this: 0 for
-        logits, 0.5 after a sigmoid.
+        logits, 0.5 after a sigmoid. With channels, each is predicted so; several thresholds
+        are those of the channels.
     """
 
     scores: Scores | None
     protocol: Protocol | str
     axis: int | None
     activation: Activation | None
-    threshold: float | None
+    threshold: float | Sequence[float] | None
 
 
 class TorchOptions(HookOptions, total=False):

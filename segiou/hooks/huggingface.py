@@ -6,10 +6,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-import numpy as np
-
 from segiou.hooks._reading import callers, upsampled
-from segiou.hooks._scoring import HistogramScoring, missing, scoring_of
+from segiou.hooks._scoring import ChannelScoring, HistogramScoring, missing, scoring_of
 
 try:
     import torch
@@ -75,14 +73,14 @@ class ComputeMetrics:
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; ``ignore`` always includes
         the Trainer's padding, -100, and smaller logits are upsampled unless
-        ``upsample=False``. Scores of classes are named ``iou_road``. If a
-        :class:`segiou.ScoreHistogram` replaces the classes, logits are counted in
-        histograms like it; the Trainer must then keep them, so do not pass
-        ``preprocess_logits_for_metrics``.
+        ``upsample=False``. Scores of classes are named ``iou_road``. A
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram` in place of the classes
+        counts channels that may overlap, or scores, like it; both need this object's
+        `preprocess_logits_for_metrics`, or none.
 
     Attributes
     ----------
-    counted : ConfusionMatrix or ScoreHistogram
+    counts : ConfusionMatrix, ChannelCounts or ScoreHistogram
         Counts of the current or last evaluation.
     """
 
@@ -92,7 +90,7 @@ class ComputeMetrics:
         options["ignore"] = [*ignored, _PADDING]
         options.setdefault("upsample", True)
         self.scoring = scoring_of(ComputeMetrics, labels, DEFAULT, options)
-        self.counted: Any = self.scoring.empty()
+        self.counts: Any = self.scoring.empty()
         self._running: Any = None
 
     def preprocess_logits_for_metrics(self, logits: Any, labels: Any) -> Any:
@@ -108,6 +106,8 @@ class ComputeMetrics:
         """
         if isinstance(self.scoring, HistogramScoring):
             return _first(logits)
+        if isinstance(self.scoring, ChannelScoring):
+            return upsampled(_first(logits), (len(labels), *labels.shape[2:]))
         if self.scoring.threshold is None:
             return preprocess_logits_for_metrics(logits, labels)
         return upsampled(_first(logits), tuple(labels.shape))[:, 0]
@@ -118,22 +118,22 @@ class ComputeMetrics:
         """Count a batch, and return the scores if `compute_result`; or count all batches."""
         evaluation = _evaluation()
         if self._running is None or self._running() is not evaluation:
-            self.counted = self.scoring.empty()
+            self.counts = self.scoring.empty()
         if compute_result is None:
-            _check_sizes(eval_pred)
+            _check_sizes(eval_pred, are_channels=isinstance(self.scoring, ChannelScoring))
         pairs = [*_batches(eval_pred)]
         # A batch of several arrays is added as a whole or, after an error, not at all.
-        batch = self.counted if len(pairs) == 1 else self.scoring.empty()
+        batch = self.counts if len(pairs) == 1 else self.scoring.empty()
         for pair in pairs:
             self.scoring.update(batch, *pair)
-        if batch is not self.counted:
-            self.counted.merge(batch)
+        if batch is not self.counts:
+            self.counts.merge(batch)
         if compute_result is False:
             known = evaluation is not None
             self._running = weakref.ref(evaluation) if known else lambda: None
             return {}
         self._running = None
-        return self.scoring.values(self.counted, separator="_")
+        return self.scoring.values(self.counts, separator="_")
 
 
 def _first(outputs: Any) -> Any:
@@ -152,12 +152,14 @@ def _evaluation() -> Any:
     return GradientState().active_dataloader
 
 
-def _check_sizes(eval_pred: EvalPrediction) -> None:
+def _check_sizes(eval_pred: EvalPrediction, *, are_channels: bool) -> None:
     """Raise a ValueError for logits of images whose labels the Trainer has padded."""
     truths, preds = eval_pred.label_ids, _first(eval_pred.predictions)
-    if isinstance(truths, list) or preds.ndim <= truths.ndim:  # labels are padded alike
+    is_reduced = preds.ndim <= truths.ndim and not are_channels
+    if isinstance(truths, list) or is_reduced:  # labels are padded alike
         return
-    padded = np.array([(truth[-1] == _PADDING).all() for truth in truths])
+    are_padded = [(x[..., -1, :] == _PADDING).reshape(len(x), -1).all(1) for x in (truths, preds)]
+    padded = are_padded[0] & ~are_padded[1]
     if padded.any() and not padded.all():
         msg = (
             f"{padded.sum()} of {len(truths)} label images end in rows of {_PADDING}, with which "

@@ -42,7 +42,8 @@ class SegmentationScores(Counting, Metric):
     ----------
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
-        :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels
+        that may overlap, or scores, like it.
         The result is a number for one name in ``scores``, or a mapping for several. Each of
         its entries is also in ``engine.state.metrics``, after the name under which this is
         attached: ``state.metrics["val/mean_iou"]``.

@@ -16,11 +16,11 @@ except ImportError as error:
 
 import numpy as np
 
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA, Jax
 from segiou.hooks._compiled import CompiledCounts, carry
-from segiou.hooks._scoring import of_kind
 from segiou.labels.class_options import ClassArguments, ClassOptions
 
 __all__ = ["CountState", "PixelCounter"]
@@ -50,7 +50,7 @@ class CountState(NamedTuple):
 class PixelCounter:
     """Counts pairs of label arrays, or scores, inside ``jit``, ``pmap``, ``shard_map`` or ``scan``.
 
-    All methods except :meth:`confusion_matrix` and :meth:`histogram` are pure functions of their
+    All methods except :meth:`counts` are pure functions of their
     arguments. Counts are exact with and without ``jax_enable_x64``. Without it,
     JAX itself truncates NumPy arrays of 64-bit integers to 32 bits when they are
     passed to a jitted function.
@@ -59,12 +59,13 @@ class PixelCounter:
     ----------
     labels, **options
         As for :class:`segiou.ConfusionMatrix`; or a :class:`segiou.ScoreHistogram`, to
-        count scores in histograms like it, without regions.
+        count scores in histograms like it, without regions; or a
+        :class:`segiou.ChannelCounts`, to count channels that may overlap.
     """
 
     def __init__(self, labels: Any, **options: Unpack[ClassArguments]) -> None:
         check_options(PixelCounter, options, ClassArguments)
-        if isinstance(labels, (ConfusionMatrix, ScoreHistogram)):
+        if isinstance(labels, (ConfusionMatrix, ChannelCounts, ScoreHistogram)):
             if options:
                 kind = type(labels).__name__
                 msg = f"{next(iter(options))} does not apply to a {kind}; pass it there"
@@ -102,8 +103,8 @@ class PixelCounter:
             As for :meth:`segiou.ConfusionMatrix.update`; `pred` may be scores. A class axis of
             size 1 of `truth` is dropped, and a mask of shape (N,) applies to whole images.
         **decision
-            ``argmax`` or ``threshold``, as there; or of histograms ``axis`` and
-            ``activation``, as for :meth:`segiou.ScoreHistogram.update`.
+            ``argmax`` or ``threshold``, as there; or of channels ``axis`` and ``threshold``, and
+            of histograms ``axis`` and ``activation``, as for their `update`.
 
         Returns
         -------
@@ -112,7 +113,9 @@ class PixelCounter:
         """
         truth, pred = with_shape(truth, "truth"), with_shape(pred, "pred")
         axis = decision.get("argmax", decision.get("axis", -1))
-        truth = whole_numbers(without_channel(truth, -1 if axis is None else axis, pred))
+        if not isinstance(self._counts.like, ChannelCounts):
+            truth = without_channel(truth, -1 if axis is None else axis, pred)
+        truth = whole_numbers(truth)
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
             mask = jnp.broadcast_to(images, np.shape(truth))
@@ -159,8 +162,8 @@ class PixelCounter:
         low, high, batches = jax.lax.psum((state.low, state.high, state.batches), axis_name)
         return CountState(*carry(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
 
-    def confusion_matrix(self, state: CountState) -> ConfusionMatrix:
-        """Read a state from its device as a :class:`segiou.ConfusionMatrix`.
+    def counts(self, state: CountState) -> Any:
+        """Read a state from its device, as a :class:`segiou.ConfusionMatrix` or the passed kind.
 
         Parameters
         ----------
@@ -170,32 +173,9 @@ class PixelCounter:
         Raises
         ------
         ValueError
-            If undeclared values or NaN scores were counted, or if the state is
-            still spread over devices.
-        TypeError
-            If the counter counts histograms.
+            If undeclared values or NaN scores were counted, or of histograms scores outside
+            [0, 1], or if the state is still spread over devices.
         """
-        return of_kind(self._read(state), ConfusionMatrix)
-
-    def histogram(self, state: CountState) -> ScoreHistogram:
-        """Read a state from its device as a :class:`segiou.ScoreHistogram`.
-
-        Parameters
-        ----------
-        state : CountState
-            Counts so far.
-
-        Raises
-        ------
-        ValueError
-            If undeclared values, or scores that are NaN or outside [0, 1], were counted,
-            or if the state is still spread over devices.
-        TypeError
-            If the counter counts a confusion matrix.
-        """
-        return of_kind(self._read(state), ScoreHistogram)
-
-    def _read(self, state: CountState) -> Any:
         if np.ndim(state.batches):
             msg = (
                 f"the state has a device axis of size {len(state.batches)}; sum it with psum, or "

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from typing import Any, Unpack
 
 from segiou._support.text import plural
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import to_host
 from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA
 from segiou.hooks._compiled import BASE
 from segiou.hooks._reading import callers
-from segiou.hooks._scoring import Counting, HistogramScoring, missing, scoring_of
+from segiou.hooks._scoring import ChannelScoring, Counting, HistogramScoring, missing, scoring_of
 from segiou.hooks.hook_options import HookOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
@@ -35,13 +36,14 @@ class SegmentationScores(Counting, keras.metrics.Metric):
     Counts are exact. Logged scores are computed from them in float32 inside the
     compiled step, which cannot raise errors. If undeclared values, NaN scores, a truth that is
     neither whole numbers nor one-hot, or weights other than 0 and 1 were counted, the scores are
-    NaN, and :meth:`confusion_matrix` and :meth:`histogram` raise a ValueError.
+    NaN, and :attr:`counts` raises a ValueError.
 
     Parameters
     ----------
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.HookOptions`; or a
-        :class:`segiou.ScoreHistogram`, to count scores in histograms like it, without regions.
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels
+        that may overlap, or scores, like it, without regions.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
         The result for one name is a scalar; that for several names, or for a per-class score
         such as ``"iou"``, is a dict of scalars. ``axis`` is -1 by default.
@@ -184,8 +186,10 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         if isinstance(scoring, HistogramScoring):
             like = {"bins": scoring.empty().bins.kind, "activation": scoring.activation}
             return {**config, **like}
-        threshold = None if scoring.threshold is None else float(scoring.threshold)
-        return {**config, "protocol": asdict(scoring.protocol), "threshold": threshold}
+        config |= {"protocol": asdict(scoring.protocol), "threshold": scoring.threshold}
+        if isinstance(scoring.threshold, float):
+            config["threshold"] = float(scoring.threshold)
+        return {**config, "channels": isinstance(scoring, ChannelScoring)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
@@ -193,5 +197,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         classes = ClassOptions.from_dict(config.pop("options"))
         if "bins" in config:
             return cls(ScoreHistogram.from_options(classes, config.pop("bins")), **config)
-        options = vars(classes)
-        return cls(**options, protocol=Protocol(**config.pop("protocol")), **config)
+        config["protocol"] = Protocol(**config["protocol"])
+        if config.pop("channels"):
+            return cls(ChannelCounts.from_options(classes), **config)
+        return cls(**vars(classes), **config)

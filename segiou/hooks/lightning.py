@@ -63,7 +63,8 @@ class SegmentationScores(Callback):
     ----------
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
-        :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels
+        that may overlap, or scores, like it.
         Scores of classes are logged as ``val/iou/road``. All scores of histograms are
         logged by default.
     pairs : callable
@@ -125,7 +126,7 @@ class SegmentationScores(Callback):
         self._deferred = DeferredErrors()
         self._logged: set[str] = set()
         #: Counts of the last epoch by dataloader, summed over processes at its end.
-        self.counted: dict[int, ConfusionMatrix | Evaluator | ScoreHistogram] = {}
+        self.counts: dict[int, ConfusionMatrix | Evaluator | ScoreHistogram] = {}
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Raise a ValueError if another callback logs the same names."""
@@ -137,7 +138,7 @@ class SegmentationScores(Callback):
         return {f"{self.prefix}{name}" for name in self.scoring.keys}
 
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
-        self.counted, self._deferred, self._logged = {}, DeferredErrors(), set()
+        self.counts, self._deferred, self._logged = {}, DeferredErrors(), set()
         is_new = stage not in self._checked and not trainer.sanity_checking
         if is_new and self.ids is None and trainer.is_global_zero:
             self._checked.add(stage)
@@ -151,11 +152,11 @@ class SegmentationScores(Callback):
         if (pair := self.pairs(outputs, batch)) is None:
             return
         place = 0 if self.combine else loader
-        if place not in self.counted:
-            self.counted[place] = self._empty.empty()
+        if place not in self.counts:
+            self.counts[place] = self._empty.empty()
         with self._deferred:
             ids = {} if self.ids is None else {"ids": self._ids(trainer, outputs, batch, loader)}
-            self.scoring.update(self.counted[place], *pair, **ids)
+            self.scoring.update(self.counts[place], *pair, **ids)
 
     def _ids(self, trainer: Any, outputs: Any, batch: Any, loader: int) -> Any:
         """The ids of a batch; those of several combined dataloaders may start again in each."""
@@ -168,10 +169,10 @@ class SegmentationScores(Callback):
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
         loaders = 1 if self.combine else number_of_loaders(trainer, stage)
         for loader in range(0 if trainer.sanity_checking else loaders):
-            counted: Any = self.counted.setdefault(loader, self._empty.empty())
+            counted: Any = self.counts.setdefault(loader, self._empty.empty())
             counted = all_reduce(counted, errors=self._deferred)
             total = counted.total() if isinstance(counted, Evaluator) else counted
-            self.counted[loader] = total
+            self.counts[loader] = total
             place = _PLACE.format(loader) if loaders > 1 else ""
             values = self.scoring.values(total)
             logged = {self._name(stage, name, place): value for name, value in values.items()}

@@ -41,7 +41,8 @@ class SegmentationScores(BaseMetric):
     ----------
     labels : as for :class:`segiou.ConfusionMatrix`, optional
         The classes; those of ``dataset_meta["classes"]`` by default. Or a
-        :class:`segiou.ScoreHistogram`, to count scores (C, H, W) in histograms like it.
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels or
+        scores (C, H, W) like it.
     truth_key, pred_key : str
         The entries of a data sample whose ``"data"`` holds the labels, or the scores:
         ``"seg_logits"`` in mmsegmentation.
@@ -74,6 +75,8 @@ class SegmentationScores(BaseMetric):
         self._options = options
         self._scoring: Scoring | None = None
         self._deferred = DeferredErrors()
+        #: Counts of the last evaluation, on the first process.
+        self.counts: Any = None
 
     @property
     def scoring(self) -> Scoring:
@@ -88,7 +91,7 @@ class SegmentationScores(BaseMetric):
 
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Count each sample of a batch; if one of several processes cannot, `evaluate` raises."""
-        pairs = [[sample[key]["data"].squeeze(0) for key in self.keys] for sample in data_samples]
+        pairs = [[sample[key]["data"] for key in self.keys] for sample in data_samples]
         with self._deferred:
             self.results += [self.scoring.cells(*pair) for pair in pairs]
 
@@ -105,4 +108,5 @@ class SegmentationScores(BaseMetric):
     def compute_metrics(self, results: list[Any]) -> dict[str, float]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""
         # MMEngine makes the counts plain tuples.
-        return self.scoring.values(self.scoring.summed([Cells(*one) for one in results]))
+        self.counts = self.scoring.summed([Cells(*one) for one in results])
+        return self.scoring.values(self.counts)

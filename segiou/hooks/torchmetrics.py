@@ -69,6 +69,7 @@ class CountedScores(Metric):
     __jit_unused_properties__: ClassVar[list[str]] = [
         *Metric.__jit_unused_properties__,
         "_forward_cache",
+        "counts",
     ]
     scores: str | tuple[str, ...]
     _repeated = _REPEATED
@@ -162,7 +163,8 @@ class SegmentationScores(Counting, CountedScores):
     ----------
     labels, **options
         The classes and :class:`segiou.hooks.hook_options.TorchOptions`; or a
-        :class:`segiou.ScoreHistogram`, to count scores in histograms like it.
+        :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels
+        that may overlap, or scores, like it.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
         The result for one name is a number, or a tensor of shape (C,) for a per-class
         score such as ``"iou"``, as ``ClasswiseWrapper`` expects; that for a sequence of

@@ -249,7 +249,9 @@ class Protocol:
             Counts with their classes.
         """
         include: NDArray[np.bool_] = np.array(scored.include, dtype=bool)
-        if self.ignored == "exclude" and (options := getattr(scored, "options", None)) is not None:
+        options = getattr(scored, "options", None)
+        has_values = getattr(scored, "_has_matrix", True)  # channels have no values of classes
+        if self.ignored == "exclude" and options is not None and has_values:
             include &= [not set(c.values) <= set(options.ignore) for c in options.labels.classes]
         labels = getattr(getattr(scored, "options", None), "labels", None)
         if self.background == "exclude" and labels is not None:

@@ -20,10 +20,10 @@ class ChannelReport(Report):
     """Scores of overlapping channels: each pixel belongs to any number of classes.
 
     Each channel has one binary value per pixel. ``pixels`` and ``ignored`` are
-    numbers of these values (pixels × channels), ``pixel_accuracy`` and
-    ``cohen_kappa`` pool them over all channels, the ``share`` of a class is its
-    share of the pixels, and the majority baseline predicts the more frequent
-    value of each channel. There is no matrix.
+    numbers of these values (pixels × channels), ``pixel_accuracy``, ``cohen_kappa`` and
+    ``matthews_correlation`` pool them over all channels, the ``share`` of a class is its
+    share of the pixels, and the majority baseline predicts the more frequent value of
+    each channel. There is no matrix.
     """
 
     @property
@@ -65,6 +65,11 @@ class ChannelReport(Report):
     def cohen_kappa(self) -> float:
         """Cohen's kappa, pooled over all channels."""
         return float(metrics.cohen_kappa(self.counts.pooled().one_vs_rest())[0])
+
+    @cached_property
+    def matthews_correlation(self) -> float:
+        """Matthews correlation, pooled over all channels."""
+        return float(metrics.matthews_correlation(self.counts.pooled().one_vs_rest())[0])
 
     @cached_property
     def majority(self) -> Baseline:

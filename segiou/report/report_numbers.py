@@ -415,7 +415,8 @@ def _of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
     groups = report.group_counts
     for name, one in PIXEL_SCORES.items():
         with np.errstate(all="ignore"):
-            values = one.function(report.counts) if report.has_matrix or one.per_class else np.nan
+            is_of_counts = report.has_matrix or one.per_class
+            values = one.function(report.counts) if is_of_counts else getattr(report, name)
             rows: dict[str, float] = {}
             if one.per_class:
                 if groups is not None:

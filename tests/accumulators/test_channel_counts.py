@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segiou import metrics
-from segiou.accumulators.confusion import ChannelCounts
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.counting.counts import Counts
 
 NAMES = ("edema", "necrosis", "tumour")

@@ -206,7 +206,7 @@ def test_compiled_counts_show_it():
     sides = [np.tile(channels(side, -1), (4, 1, 1)) for side in (TRUTH, PRED)]
     state = jax.jit(counter.update)(counter.init(), *sides)
     with pytest.warns(UserWarning, match="look like those of one-hot arrays"):
-        counter.confusion_matrix(state)
+        counter.counts(state)
 
 
 class TestTwoClasses:

@@ -67,7 +67,7 @@ for start in range(rank * 2, 5 if rank else 2, 2):
     rows = slice(start, start + 2)
     ignite.update((torch.from_numpy(pred[rows]), torch.from_numpy(truth[rows])))
 out["ignite world"] = idist.get_world_size()
-out["ignite"] = ignite.confusion_matrix().state_dict()
+out["ignite"] = ignite.counts.state_dict()
 
 try:
     all_reduce(ConfusionMatrix(2 + rank))

@@ -81,7 +81,7 @@ def test_two_evaluations_are_equal_and_right(trainer, upsampled, streets, prepro
     made, metrics = trainer(preprocess, **options)
     for _ in range(2):
         scores = made.evaluate()
-        np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
+        np.testing.assert_array_equal(metrics.counts.matrix, upsampled.matrix)
         assert scores["eval_mean_iou"] == upsampled.mean_iou()
         assert scores["eval_iou_road"] == upsampled.iou()[2]
         assert type(scores["eval_pixel_accuracy"]) is float
@@ -92,9 +92,9 @@ def test_an_interrupted_evaluation_leaves_nothing_behind(trainer, upsampled):
     made.model.fail_at = 2
     with pytest.raises(InterruptedError):
         made.evaluate()
-    assert 0 < metrics.counted.pixels < upsampled.pixels
+    assert 0 < metrics.counts.pixels < upsampled.pixels
     made.evaluate()
-    np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
+    np.testing.assert_array_equal(metrics.counts.matrix, upsampled.matrix)
 
 
 def test_an_evaluation_is_new_though_its_loader_is_not(trainer, upsampled):
@@ -105,10 +105,10 @@ def test_an_evaluation_is_new_though_its_loader_is_not(trainer, upsampled):
     made.model.fail_at = 2
     with pytest.raises(InterruptedError):
         made.evaluate()
-    assert 0 < metrics.counted.pixels < upsampled.pixels
+    assert 0 < metrics.counts.pixels < upsampled.pixels
     for _ in range(2):
         made.evaluate()
-        np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
+        np.testing.assert_array_equal(metrics.counts.matrix, upsampled.matrix)
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_one_channel_needs_a_threshold(need, evaluate, options):
     for preprocess in (None, metrics.preprocess_logits_for_metrics):
         scores = evaluate(metrics, logits, labels, preprocess, **options)
         assert scores["eval_mean_iou"] == right.mean_iou()
-        assert (metrics.counted.matrix == right.matrix).all()
+        assert (metrics.counts.matrix == right.matrix).all()
     with pytest.raises(ValueError, match=r"single channel, .*ComputeMetrics\(.*threshold=0\.0"):
         evaluate(metrics, logits, labels, preprocess_logits_for_metrics, **options)
     without = ComputeMetrics(2, ignore=255)
@@ -202,7 +202,7 @@ def test_labels_of_several_heights_with_logits_of_one_size(need, evaluate, size,
         metrics = build()
         preprocess = metrics.preprocess_logits_for_metrics
         assert evaluate(metrics, images, labels, preprocess)[key] == 1
-        assert metrics.counted.pixels - metrics.counted.ignored == (48 + 32 + 16) * 32
+        assert metrics.counts.pixels - metrics.counts.ignored == (48 + 32 + 16) * 32
 
 
 def test_predict_after_evaluate(trainer, upsampled):
@@ -220,7 +220,7 @@ def test_what_the_trainer_pads_is_never_counted(need):
     padded = np.array([[0, 1, -100, -100]])
     pair = type("P", (), {"predictions": padded.astype(np.int32), "label_ids": padded})
     assert metrics(pair)["pixel_accuracy"] == 1.0
-    assert metrics.counted.ignored == 2
+    assert metrics.counts.ignored == 2
 
 
 def test_arrays_of_a_batch_are_counted_all_or_none(need):
@@ -231,9 +231,9 @@ def test_arrays_of_a_batch_are_counted_all_or_none(need):
     pred, truths = [np.array([[[0, 1]]])] * 2, [np.array([[[0, 1]]]), np.array([[[0, 7]]])]
     with pytest.raises(ValueError, match="7"):
         metrics(type("P", (), {"predictions": pred, "label_ids": truths}), compute_result=False)
-    assert metrics.counted.pairs == 0
+    assert metrics.counts.pairs == 0
     metrics(type("P", (), {"predictions": pred, "label_ids": truths[:1] * 2}))
-    assert metrics.counted.matrix.tolist() == [[2, 0], [0, 2]]
+    assert metrics.counts.matrix.tolist() == [[2, 0], [0, 2]]
 
 
 # The example in the documentation of Hugging Face's mean_iou, with the result printed there.

@@ -31,7 +31,7 @@ def test_a_real_engine_twice(scores, streets, network, need, answer):
     engine, loader = evaluate(streets, network, need, {"segiou": own, "miou": one})
     for _ in range(2):
         metrics = engine.run(loader).metrics
-        np.testing.assert_array_equal(own.confusion_matrix().matrix, answer.matrix)
+        np.testing.assert_array_equal(own.counts.matrix, answer.matrix)
         assert metrics["segiou/mean_iou"] == metrics["miou"] == answer.mean_iou()
         assert metrics["segiou/iou/road"] == answer.iou()[2]
         assert metrics["segiou"]["pixel_accuracy"] == answer.pixel_accuracy()
@@ -56,9 +56,9 @@ def test_output_transform_state_and_reset(scores, need):
     assert metric.compute()["pixel_accuracy"] == 0.5
     again = scores(2)
     again.load_state_dict(metric.state_dict())
-    assert again.confusion_matrix() == metric.confusion_matrix()
+    assert again.counts == metric.counts
     metric.reset()
-    assert metric.confusion_matrix().pixels == 0
+    assert metric.counts.pixels == 0
 
 
 def test_a_state_of_other_options_is_refused(scores, need):
@@ -97,7 +97,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for _ in range(2):
         engine.run(DataLoader(rows, batch_size=2, sampler=sampler))
-found = {name: metric.confusion_matrix().state_dict() for name, metric in metrics.items()}
+found = {name: metric.counts.state_dict() for name, metric in metrics.items()}
 if rank == 0:
     said = [str(w.message) for w in caught if "counted twice" in str(w.message)]
     print(json.dumps({**found, "said": said}))

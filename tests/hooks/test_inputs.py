@@ -93,10 +93,10 @@ def test_logits_of_bce_and_float_truth(torch):
     truth = torch.tensor([[[[0.0, 1.0, 1.0, 0.0]]]])
     found = metric(2, threshold=0.0)
     found.update(logits, truth)
-    assert found.confusion_matrix().matrix.tolist() == [[1, 1], [1, 1]]
+    assert found.counts.matrix.tolist() == [[1, 1], [1, 1]]
     without_axis = metric(2, threshold=0.0)
     without_axis.update(logits, truth[:, 0])
-    assert without_axis.confusion_matrix().matrix.tolist() == [[1, 1], [1, 1]]
+    assert without_axis.counts.matrix.tolist() == [[1, 1], [1, 1]]
     for wrong in (truth + 0.5, truth * float("nan")):
         with pytest.raises(ValueError, match=r"truth has dtype float32 and 4 values that are not"):
             metric(2, threshold=0.0).update(logits, wrong)
@@ -115,7 +115,7 @@ def test_low_resolution_logits(torch):
     for pred, axis in ((logits, 1), (logits.movedim(1, -1), -1)):
         found = metric(3, upsample=True, axis=axis)
         found.update(pred, truth)
-        assert found.confusion_matrix().matrix.tolist() == expected
+        assert found.counts.matrix.tolist() == expected
     with pytest.raises(ValueError, match=r"\(2, 3, 4, 5\) .*\(2, 16, 20\); pass upsample=True"):
         metric(3).update(logits, truth)
     with pytest.raises(ValueError, match="axis is probably 3, so pass axis=3 to the hook"):
@@ -135,7 +135,7 @@ def test_every_spelling_of_a_mean_is_a_scalar(torch, name):
 def test_volumes_are_upsampled(torch):
     found = metric(2, upsample=True)
     found.update(torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1, 1), torch.ones((1, 2, 2, 2)).long())
-    assert found.confusion_matrix().matrix.tolist() == [[0, 0], [0, 8]]
+    assert found.counts.matrix.tolist() == [[0, 0], [0, 8]]
 
 
 def test_scores_of_one_image_may_be_of_low_resolution(torch):
@@ -150,7 +150,7 @@ def test_one_hot_truth_counts_as_labels_as_with_keras(torch):
     for target in (one_hot, one_hot.float(), truth):
         found = metric(3)
         found.update(logits, target)
-        assert found.confusion_matrix().matrix.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
+        assert found.counts.matrix.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
     with pytest.raises(ValueError, match="not one-hot along axis 1; for channels that may overlap"):
         metric(3).update(logits, one_hot + one_hot.roll(1, 1))
 
@@ -158,7 +158,7 @@ def test_one_hot_truth_counts_as_labels_as_with_keras(torch):
 def of_torchmetrics(classes, truth, pred):
     found = metric(classes)
     found.update(pred, truth)
-    return found.confusion_matrix()
+    return found.counts
 
 
 def of_ignite(classes, truth, pred, **options):
@@ -166,7 +166,7 @@ def of_ignite(classes, truth, pred, **options):
 
     found = SegmentationScores(classes, **options)
     found.update((pred, truth, range(len(truth))))
-    return found.confusion_matrix()
+    return found.counts
 
 
 def of_trainer(classes, truth, pred):
@@ -176,7 +176,7 @@ def of_trainer(classes, truth, pred):
 
     found = ComputeMetrics(classes)
     found(SimpleNamespace(predictions=pred.numpy(), label_ids=truth.numpy()))
-    return found.counted
+    return found.counts
 
 
 def of_flax(classes, truth, pred):
@@ -184,7 +184,7 @@ def of_flax(classes, truth, pred):
 
     found = SegmentationScores(classes)
     found.update(logits=pred.numpy(), labels=truth.numpy())
-    return found.confusion_matrix()
+    return found.counts
 
 
 HOOKS = {
@@ -220,7 +220,7 @@ def of_jax(classes, truth, pred, **options):
     counter = PixelCounter(classes)
     step = jax.jit(lambda state, *batch: counter.update(state, *batch, **options))
     state = step(counter.init(), truth.numpy(), pred.numpy())
-    return counter.confusion_matrix(state)
+    return counter.counts(state)
 
 
 def of_each(classes, truth, pred, **options):
@@ -229,14 +229,14 @@ def of_each(classes, truth, pred, **options):
     def torchmetrics():
         found = metric(classes, **options)
         found.update(pred, truth)
-        return found.confusion_matrix()
+        return found.counts
 
     def flax():
         from segiou.hooks.flax import SegmentationScores
 
         found = SegmentationScores(classes, axis=1, **options)
         found.update(logits=pred.numpy(), labels=truth.numpy())
-        return found.confusion_matrix()
+        return found.counts
 
     def transformers():
         from types import SimpleNamespace
@@ -245,7 +245,7 @@ def of_each(classes, truth, pred, **options):
 
         found = ComputeMetrics(classes, **options)
         found(SimpleNamespace(predictions=pred.numpy(), label_ids=truth.numpy()))
-        return found.counted
+        return found.counts
 
     def mmengine():
         from segiou.hooks.mmengine import SegmentationScores
@@ -273,7 +273,7 @@ def of_each(classes, truth, pred, **options):
         trainer = SimpleNamespace(sanity_checking=False)
         outputs = {"truth": truth, "pred": pred}
         found.on_validation_batch_end(trainer, None, outputs, None, 0)
-        return found.counted[0]
+        return found.counts[0]
 
     def jax():
         return of_jax(classes, truth, pred, **options)
@@ -349,7 +349,7 @@ def plain_loops(truth, scores, **options):
         state = counter.init()
         for _ in range(2):
             state = step(state, truth.numpy(), scores.numpy())
-        return counter.confusion_matrix(state)
+        return counter.counts(state)
 
     return {
         "matrix": lambda: ConfusionMatrix(2, **classes).update(truth, scores, **decided),
@@ -537,5 +537,5 @@ def test_jax_takes_a_class_axis_of_size_1_and_masks_of_images(need):
     counter = PixelCounter(2)
     update = jax.jit(lambda *given: counter.update(*given[:3], mask=given[3], argmax=-1))
     state = update(counter.init(), truth[..., None], scores, np.array([True, False]))
-    found = counter.confusion_matrix(state)
+    found = counter.counts(state)
     assert (found.matrix.tolist(), found.ignored) == ([[1, 0], [1, 0]], 2)

@@ -23,7 +23,7 @@ def test_jitted_over_the_streets(jax, counter, streets):
     state = counter.init()
     for rows in (slice(0, 4), slice(4, 6)):
         state = step(state, streets.truth[rows], streets.pred[rows])
-    cm = counter.confusion_matrix(state)
+    cm = counter.counts(state)
     np.testing.assert_array_equal(cm.matrix, streets.matrix)
     assert (cm.ignored, cm.pairs) == (streets.ignored, 2)
 
@@ -39,7 +39,7 @@ def test_scores_scan_and_masks(jax, counter, streets):
 
     state, _ = jax.lax.scan(step, counter.init(), (streets.truth, scores, mask))
     host = ConfusionMatrix(streets.names, ignore=255).update(streets.truth, streets.pred, mask=mask)
-    cm = counter.confusion_matrix(state)
+    cm = counter.counts(state)
     np.testing.assert_array_equal(cm.matrix, host.matrix)
     assert (cm.ignored, cm.pairs) == (host.ignored, 6)
     with pytest.raises(ValueError, match="9 channels along axis 1, expected 10"):
@@ -55,7 +55,7 @@ def test_counts_beyond_32_bits(jax, counter):
     state = counter.merge(
         state, counter.update(counter.init(), jnp.zeros(1, int), jnp.zeros(1, int))
     )
-    assert counter.confusion_matrix(state).matrix[0, 0] == 2**41
+    assert counter.counts(state).matrix[0, 0] == 2**41
     with pytest.raises(ValueError, match=r"fewer than 2\^30"):
         jax.eval_shape(
             lambda t: counter.update(counter.init(), t, t),
@@ -66,7 +66,7 @@ def test_counts_beyond_32_bits(jax, counter):
 def test_undeclared_values_are_found_when_read(counter):
     state = counter.update(counter.init(), np.array([0, 77]), np.array([0, 0]))
     with pytest.raises(ValueError, match=r"truth .*the largest value 77"):
-        counter.confusion_matrix(state)
+        counter.counts(state)
 
 
 PSUM = """
@@ -86,7 +86,7 @@ def count(truth, pred):
     state = counter.update(jax.lax.pcast(counter.init(), "data", to="varying"), truth, pred)
     return counter.psum(state, "data")
 
-cm = counter.confusion_matrix(count(data["truth"], data["pred"]))
+cm = counter.counts(count(data["truth"], data["pred"]))
 print(json.dumps({"devices": len(jax.devices()), "matrix": cm.matrix.tolist(),
                   "ignored": cm.ignored, "pairs": cm.pairs}))
 """
@@ -114,7 +114,7 @@ def test_small_batches_of_scores_compile(jax, shape, axis):
     scores = rng.random(shape, np.float32)
     truth = rng.integers(0, shape[axis], scores.argmax(axis).shape)
     step = jax.jit(lambda *given: counter.update(*given, argmax=axis))
-    found = counter.confusion_matrix(step(counter.init(), truth, scores))
+    found = counter.counts(step(counter.init(), truth, scores))
     want = ConfusionMatrix(shape[axis], ignore=255).update(truth, scores, argmax=axis)
     np.testing.assert_array_equal(found.matrix, want.matrix)
 
@@ -124,16 +124,16 @@ def test_labels_beyond_32_bits_are_undeclared(jax):
 
     counter = PixelCounter(2, unassigned="count")
     far, zero = np.array([1 << 33, 0]), np.zeros(2, np.int64)
-    found = counter.confusion_matrix(counter.update(counter.init(), zero, far))
+    found = counter.counts(counter.update(counter.init(), zero, far))
     assert (found.matrix.tolist(), found.unassigned.tolist()) == ([[1, 0], [0, 0]], [1, 0])
     with pytest.raises(ValueError, match="1 pixel, the largest value 2147483647 or more"):
-        counter.confusion_matrix(counter.update(counter.init(), far.astype(np.uint64), zero))
+        counter.counts(counter.update(counter.init(), far.astype(np.uint64), zero))
 
 
 def test_a_state_of_several_devices_is_named(jax, counter):
     state = jax.tree.map(lambda x: x[None], counter.init())
     with pytest.raises(ValueError, match="device axis of size 1"):
-        counter.confusion_matrix(state)
+        counter.counts(state)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_a_metric_of_flax(nnx):
         assert found["several"] == pytest.approx(values)
     first = np.array([True, False])
     masked = updated(nnx, SegmentationScores(3), logits=pred, labels=truth, mask=first)
-    assert masked.confusion_matrix().matrix.tolist() == [[2, 0, 0], [1, 0, 0], [0, 0, 1]]
+    assert masked.counts.matrix.tolist() == [[2, 0, 0], [1, 0, 0], [0, 0, 1]]
 
 
 @pytest.mark.gate
@@ -177,9 +177,9 @@ def test_binary_logits_and_float_truth_of_flax(nnx):
     logits = np.array([[[-1.0], [2.0], [0.0], [3.0]]], np.float32)
     truth = np.array([[[0.0], [1.0], [1.0], [0.0]]], np.float32)
     metric = updated(nnx, SegmentationScores(2, threshold=0.0), logits=logits, labels=truth)
-    assert metric.confusion_matrix().matrix.tolist() == [[1, 1], [1, 1]]
+    assert metric.counts.matrix.tolist() == [[1, 1], [1, 1]]
     metric.update(logits=logits, labels=truth)
-    assert metric.confusion_matrix().matrix.tolist() == [[2, 2], [2, 2]]
+    assert metric.counts.matrix.tolist() == [[2, 2], [2, 2]]
     updated(nnx, metric, logits=logits, labels=truth + 0.5)
     with pytest.raises(ValueError, match="truth contained 4 values that are not whole numbers"):
         metric.compute()
@@ -195,9 +195,7 @@ def test_histograms_of_flax(nnx):
     truth = np.array([[0, 1]])
     updated(nnx, metric, logits=scores, labels=truth)
     assert metric.compute()["average_precision"] == 1.0
-    assert metric.histogram() == ScoreHistogram(2).update(truth, scores, axis=-1)
-    with pytest.raises(TypeError, match="the counts are a ScoreHistogram"):
-        metric.confusion_matrix()
+    assert metric.counts == ScoreHistogram(2).update(truth, scores, axis=-1)
 
 
 #: Labels and options, and whether comparisons give the class of a value.
@@ -231,7 +229,7 @@ def test_values_of_any_layout(jax, layout, dtype):
     host.update(truth, pred)
     counter = PixelCounter(**options)
     update = jax.jit(counter.update)
-    read = counter.confusion_matrix(update(counter.init(), truth, pred))
+    read = counter.counts(update(counter.init(), truth, pred))
     assert read.state_dict() == host.state_dict()
     text = str(jax.make_jaxpr(counter.update)(counter.init(), truth, pred))
     assert ("gather" in text) == (not is_compared)

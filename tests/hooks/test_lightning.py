@@ -77,7 +77,7 @@ def test_fit_with_the_sanity_check_on(lightning, module, loader, answer, streets
     model.metric = Metric(streets.names, ignore=255)
     fit = trainer(lightning, tmp_path, callback, max_epochs=2, num_sanity_val_steps=1)
     fit.fit(model, loader(), loader())
-    np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+    np.testing.assert_array_equal(callback.counts[0].matrix, answer.matrix)
     # Two epochs, each from nothing; the sanity check left no trace and no report.
     assert seen == [(0, answer.pixels), (1, answer.pixels)]
     logged = fit.callback_metrics
@@ -99,7 +99,7 @@ def test_each_epoch_scores_the_network_of_that_epoch(
     with need("torch").no_grad():
         pred = model.net(need("torch").from_numpy(streets.images))
     trained = ConfusionMatrix(streets.names, ignore=255).update(streets.truth, pred, argmax=1)
-    assert callback.counted[0].matrix.tolist() == trained.matrix.tolist()
+    assert callback.counts[0].matrix.tolist() == trained.matrix.tolist()
     first, last = (json.loads(path.read_text()) for path in sorted(tmp_path.glob("reports/*")))
     assert first["mean_iou"] != last["mean_iou"] == trained.mean_iou()
 
@@ -110,7 +110,7 @@ def test_test_loop_with_two_loaders(lightning, module, loader, answer, streets, 
     callback = SegmentationScores(streets.names, ignore=255, scores=["mean_iou", "pixel_accuracy"])
     test = trainer(lightning, tmp_path, callback)
     test.test(module(), [loader(), loader()], verbose=False)
-    assert [counted.pixels for counted in callback.counted.values()] == [answer.pixels] * 2
+    assert [counted.pixels for counted in callback.counts.values()] == [answer.pixels] * 2
     logged = test.callback_metrics
     for i in range(2):
         value = float(logged[f"test/pixel_accuracy/dataloader_idx_{i}"])
@@ -126,7 +126,7 @@ def test_pairs_may_come_from_anywhere(lightning, module, loader, answer, streets
         pairs=lambda outputs, batch: (batch[1], outputs["pred"].argmax(1)),
     )
     trainer(lightning, tmp_path, callback).validate(module(), loader(), verbose=False)
-    np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+    np.testing.assert_array_equal(callback.counts[0].matrix, answer.matrix)
 
 
 def test_a_page_is_written_each_epoch(lightning, module, loader, answer, streets, tmp_path):
@@ -167,8 +167,8 @@ def test_a_repeated_image_counts_once(lightning, module, answer, streets, tmp_pa
     padded = SegmentationScores(streets.names, ignore=255, prefix="padded/")
     validate = trainer(lightning, tmp_path, by_id, padded)
     validate.validate(module(), batches, verbose=False)
-    np.testing.assert_array_equal(by_id.counted[0].matrix, answer.matrix)
-    assert padded.counted[0].pixels == answer.pixels * 8 // 6
+    np.testing.assert_array_equal(by_id.counts[0].matrix, answer.matrix)
+    assert padded.counts[0].pixels == answer.pixels * 8 // 6
 
 
 def test_a_step_that_gives_no_pair(lightning, module, loader, answer, streets, tmp_path):
@@ -193,7 +193,7 @@ def test_a_step_that_gives_no_pair(lightning, module, loader, answer, streets, t
         pairs=lambda outputs, batch: outputs and (batch[1], outputs["pred"]),
     )
     trainer(lightning, tmp_path, callback).validate(silent, loader(), verbose=False)
-    assert callback.counted[0].pixels == answer.pixels * 4 // 6
+    assert callback.counts[0].pixels == answer.pixels * 4 // 6
 
 
 def test_a_compiled_module(lightning, module, loader, answer, streets, tmp_path, need):
@@ -206,7 +206,7 @@ def test_a_compiled_module(lightning, module, loader, answer, streets, tmp_path,
     callback = SegmentationScores(streets.names, ignore=255)
     validate = trainer(lightning, tmp_path, callback)
     (logged,) = validate.validate(compiled, loader(), verbose=False)
-    np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+    np.testing.assert_array_equal(callback.counts[0].matrix, answer.matrix)
     assert logged["val_own"] == pytest.approx(answer.mean_iou(), rel=1e-6)
 
 
@@ -322,7 +322,7 @@ validated(rows, SegmentationScores(names, ignore=255, ids=lambda outputs, batch:
 validated(rows, module=Logged, times=2)
 trainer = validated(rows, by_id, padded, times=2)
 if trainer.is_global_zero:
-    print(json.dumps({"state": by_id.counted[0].state_dict(), "padded": padded.counted[0].pixels,
+    print(json.dumps({"state": by_id.counts[0].state_dict(), "padded": padded.counts[0].pixels,
                       "said": said, "noise": noise, "pages": pages,
                       "world": trainer.world_size}))
 """
@@ -381,10 +381,10 @@ def test_a_combined_loader_is_logged_as_lightning_does(
     logged = {key: float(value) for key, value in made.callback_metrics.items()}
     if mode != "sequential":
         assert logged == {"val/pixel_accuracy": pytest.approx(expected.pixel_accuracy())}
-        assert set(callback.counted) == {0}
+        assert set(callback.counts) == {0}
         return
     assert sorted(logged) == [f"val/pixel_accuracy/dataloader_idx_{i}" for i in (0, 1)]
-    assert sum(callback.counted.values()) == expected
+    assert sum(callback.counts.values()) == expected
 
 
 @pytest.mark.parametrize("as_tensor", [True, False])
@@ -407,5 +407,5 @@ def test_combined_loaders_may_have_equal_ids(
     made = trainer(lightning, tmp_path, callback)
     loaders = [part(slice(4)), part(slice(4, 6))]
     made.validate(module(), loaders, verbose=False)
-    np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+    np.testing.assert_array_equal(callback.counts[0].matrix, answer.matrix)
     assert float(made.callback_metrics["val/mean_iou"]) == pytest.approx(answer.mean_iou())

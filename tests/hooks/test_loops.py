@@ -183,7 +183,7 @@ def jax_loop(need, batches, options, names=NAMES):
     for truth, pred in as_jax(jax, batches):
         how = how_of(truth, pred, options)
         state = jax.jit(lambda *given, how=how: counter.update(*given, **how))(state, truth, pred)
-    return counter.confusion_matrix(state).report().scores(names=SCORES)
+    return counter.counts(state).report().scores(names=SCORES)
 
 
 def flax_loop(need, batches, options, names=NAMES):

@@ -82,15 +82,15 @@ def test_the_counts_are_those_of_the_accumulator(hook, batches, expected):
     for batch in batches:
         metric.update(*batch)
         several(*batch)
-    assert metric.counts() == expected
+    assert metric.counts == expected
     found = expected.panoptic_quality()
     assert float(metric.compute()) == found["pq"]
     values = {name: float(value) for name, value in several.compute().items()}
     assert values == {name: found[name] for name in ("pq", "rq")}
     for again in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric)), metric.clone()):
-        assert again.counts() == expected
+        assert again.counts == expected
     metric.reset()
-    assert metric.counts() == PanopticCounts(3, things=[1])
+    assert metric.counts == PanopticCounts(3, things=[1])
     assert np.isnan(float(metric.compute()))
 
 

@@ -28,12 +28,12 @@ def test_counts_are_the_fixture_s(hook, streets, batches):
     metric = hook.SegmentationScores(streets.names, ignore=255)
     for pred, truth in batches:
         metric.update(pred, truth)
-    cm = metric.confusion_matrix()
+    cm = metric.counts
     np.testing.assert_array_equal(cm.matrix, streets.matrix)
     assert (cm.ignored, cm.pairs) == (streets.ignored, 2)
     assert float(metric.compute()) == cm.mean_iou()
     metric.reset()
-    assert metric.confusion_matrix().pixels == 0
+    assert metric.counts.pixels == 0
 
 
 def test_agrees_with_torchmetrics_own_where_both_define_it(hook, streets, batches, need):
@@ -59,7 +59,7 @@ def test_forward_gives_the_batch_and_keeps_the_whole(hook, streets, batches):
         own.append(float(metric(pred, truth)))
         alone = ConfusionMatrix(streets.names, ignore=255).update(truth, pred)
         assert own[-1] == alone.mean_iou()
-    np.testing.assert_array_equal(metric.confusion_matrix().matrix, streets.matrix)
+    np.testing.assert_array_equal(metric.counts.matrix, streets.matrix)
 
 
 def test_several_scores_are_a_dict_that_a_collection_flattens(hook, streets, batches):
@@ -86,12 +86,12 @@ def test_clones_copies_pickles_and_checkpoints(hook, streets, batches, need):
     again.load_state_dict(metric.state_dict())
     for other in (metric.clone(), copy.deepcopy(metric), pickle.loads(pickle.dumps(metric)), again):
         other.update(*batches[1])
-        np.testing.assert_array_equal(other.confusion_matrix().matrix, streets.matrix)
-    assert metric.confusion_matrix().pixels < streets.matrix.sum()
+        np.testing.assert_array_equal(other.counts.matrix, streets.matrix)
+    assert metric.counts.pixels < streets.matrix.sum()
     merged = hook.SegmentationScores(streets.names, ignore=255)
     merged.update(*batches[1])
     merged.merge_state(metric)
-    np.testing.assert_array_equal(merged.confusion_matrix().matrix, streets.matrix)
+    np.testing.assert_array_equal(merged.counts.matrix, streets.matrix)
     assert merged.sums.dtype == torch.int64
 
 
@@ -109,7 +109,7 @@ def test_counts_beyond_what_float32_holds(hook, need):
     torch = need("torch")
     metric = hook.SegmentationScores(2)
     metric.sums += torch.tensor([2**40, 1, 0, 0, 2**40, 0, 0, 0, 0, 0, 0, 0, 0, 1])
-    assert metric.confusion_matrix().matrix.tolist() == [[2**40, 1], [0, 2**40]]
+    assert metric.counts.matrix.tolist() == [[2**40, 1], [0, 2**40]]
 
 
 def test_a_device_s_undeclared_values_raise_at_compute(hook, monkeypatch, need):
@@ -181,8 +181,8 @@ def test_a_collection_does_not_merge_other_thresholds(hook, need):
     collection = MetricCollection(metrics)
     for scores, truth in (([0.1, 0.9], [0, 1]), ([0.6, 0.6], [0, 1])):
         collection.update(torch.tensor(scores), torch.tensor(truth))
-    assert collection["low"].confusion_matrix().matrix.tolist() == [[1, 1], [0, 2]]
-    assert collection["high"].confusion_matrix().matrix.tolist() == [[2, 0], [1, 1]]
+    assert collection["low"].counts.matrix.tolist() == [[1, 1], [0, 2]]
+    assert collection["high"].counts.matrix.tolist() == [[2, 0], [1, 1]]
 
 
 def test_groups_that_a_user_forces_are_refused(hook, need):
@@ -205,7 +205,7 @@ def test_a_state_of_other_classes_is_refused(hook, need):
         metric = hook.SegmentationScores(other)
         with pytest.raises(ValueError, match="metric with different classes or options"):
             metric.load_state_dict(saved.state_dict())
-        assert metric.confusion_matrix().pixels == 0
+        assert metric.counts.pixels == 0
 
 
 def test_the_counts_keep_their_type(hook, need):
@@ -224,7 +224,7 @@ def test_lists_are_taken(hook, need):
     metric.update([[0, 1]], [[0, 0]])
     metric.update([torch.tensor([0, 1])], [torch.tensor([0, 1])])
     metric.update([[[0.1, 0.8], [0.9, 0.2]]], [[1, 0]])
-    assert metric.confusion_matrix().matrix.tolist() == [[3, 1], [0, 2]]
+    assert metric.counts.matrix.tolist() == [[3, 1], [0, 2]]
 
 
 def test_a_channel_of_its_own_is_dropped(hook, need):
@@ -234,11 +234,11 @@ def test_a_channel_of_its_own_is_dropped(hook, need):
     for preds, target in ((scores, truth), (scores[:, 0], truth), (scores, truth[:, None])):
         metric = hook.SegmentationScores(2, threshold=0.5)
         metric.update(preds, target)
-        assert metric.confusion_matrix().matrix.tolist() == expected
+        assert metric.counts.matrix.tolist() == expected
     both = torch.cat([1 - scores, scores], 1)
     metric = hook.SegmentationScores(2)
     metric.update(both, truth[:, None])
-    assert metric.confusion_matrix().matrix.tolist() == expected
+    assert metric.counts.matrix.tolist() == expected
     with pytest.raises(ValueError, match="single channel along axis 1 for two classes"):
         metric.update(scores, truth)
 
@@ -251,7 +251,7 @@ def test_one_per_class_score_is_a_tensor_that_wrappers_name(hook, streets, batch
     for pred, truth in batches:
         metric.update(pred, truth)
         named.update(pred, truth)
-    iou = metric.confusion_matrix().iou()
+    iou = metric.counts.iou()
     np.testing.assert_array_equal(metric.compute().numpy(), iou)
     assert float(named.compute()["iou_road"]) == iou[2]
 
@@ -434,6 +434,6 @@ def test_compiled_code_calls_it(hook, need):
     for _ in range(2):
         assert step().isfinite()
     expected = ConfusionMatrix(4).update(truth, net(images), argmax=1)
-    for counted in (metric.confusion_matrix(), direct):
+    for counted in (metric.counts, direct):
         np.testing.assert_array_equal(counted.matrix, 2 * expected.matrix)
     assert float(forward(net(images), truth)) == expected.mean_iou()

@@ -94,7 +94,7 @@ def test_lightning_combines_loaders(validated):
 
     callback = SegmentationScores(NAMES, scores=["mean_iou"], combine=True)
     assert validated(callback, loaders=2) == {"val/mean_iou": pytest.approx(ALL)}
-    assert callback.counted[0].pixels == 16
+    assert callback.counts[0].pixels == 16
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ again = type(metric).from_config(metric.get_config())
 again.update_state(truth, pred)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    again.confusion_matrix()
+    again.counts
 one = SegmentationScores(3, name="one")
 best = keras.callbacks.EarlyStopping(monitor="val_one", restore_best_weights=True)
 model.compile(loss="mse", metrics=[one])
@@ -177,7 +177,7 @@ first = keras.Input((1, 1, 2))
 model = keras.Model(first, keras.layers.Activation("linear")(first))
 model.compile(loss="mse", metrics=[ties])
 model.evaluate(np.array([[[[-0.0, 0.0]]]], "float32"), np.array([[[[1.0, 0.0]]]]), verbose=0)
-ties = ties.confusion_matrix().matrix.tolist()
+ties = ties.counts.matrix.tolist()
 print(json.dumps({"ties": ties, "both": both, "errors": errors, "again": [*again.result()],
                   "warnings": [str(one.message) for one in caught],
                   "best": float(best.best), "is_max": bool(best.monitor_op(1.0, 0.0))}))

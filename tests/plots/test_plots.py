@@ -9,7 +9,7 @@ import pytest
 
 import segiou
 from segiou import plots
-from segiou.accumulators.confusion import ChannelCounts
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 from segiou.inference.intervals import bootstrap

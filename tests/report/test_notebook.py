@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.accumulators.confusion import ChannelCounts
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.analysis.comparison.compare_runs import compare
 
 HOSTILE = "<script>alert(1)</script>"

@@ -9,7 +9,7 @@ from command import FIXTURES
 from deletable import kind_of_scores
 
 import segiou
-from segiou.accumulators.confusion import ChannelCounts
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.report.report_dict import ReportDict
 
 STREETS, VOLUMES = FIXTURES / "streets", FIXTURES / "volumes"

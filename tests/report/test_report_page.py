@@ -11,7 +11,7 @@ import pytest
 from mask_files import score_pairs, write_masks, write_pairs
 
 import segiou
-from segiou.accumulators.confusion import ChannelCounts
+from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.masks import open_source
 from segiou.report.pages import image_table
 from segiou.report.pages.report_page import render_report, write_html

@@ -75,6 +75,7 @@ class PanopticScores(CountedScores):
         self.overlaps.append(torch.from_numpy(counts.overlaps).to(device))
         self.pairs = self.pairs + counts.pairs
 
+    @property
     @not_compiled
     def counts(self) -> PanopticCounts:
         """All counts so far, as :class:`segiou.measures.objects.PanopticCounts`."""
@@ -90,7 +91,7 @@ class PanopticScores(CountedScores):
     @not_compiled
     def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar or a dict of scalars."""
-        quality = self.counts().panoptic_quality()
+        quality = self.counts.panoptic_quality()
         return self._as_tensors({name: quality[name] for name in self.names})
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
