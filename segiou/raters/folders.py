@@ -349,7 +349,7 @@ def _case(
         difference = None
         if volume is not None and other is not None:
             other = reorient(replace(other, values=mask), volume)
-            mask = turned[place] = other.values
+            mask = turned[place] = np.asarray(other.values, np.int64)
             difference = geometry_difference(replace(volume, values=first), other)
         if mask.shape != first.shape:
             difference = f"shape {mask.shape}, expected {first.shape}"

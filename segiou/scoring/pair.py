@@ -191,7 +191,7 @@ class PairScorer:
             return None
         shape = tuple(truth.values.shape)
         is_array = truth.volume is not None and not pair.pred.lower().endswith(VOLUME_SUFFIXES)
-        may_be = {"may_be_reversed": is_array, "may_be_image": truth.volume is None}
+        may_be: dict[str, Any] = {"may_be_reversed": is_array, "may_be_image": truth.volume is None}
         return partial(_check_size, pair, shape, **may_be)
 
     def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> Result | _SharedPair:

@@ -81,7 +81,7 @@ def _opened(data: bytes, path: str | Path) -> Iterator[_Arrays]:
 
 def _matlab(data: bytes, path: str | Path) -> _Arrays:
     """The arrays of a MATLAB file before version 7.3."""
-    from scipy.io import loadmat, whosmat
+    from scipy.io import loadmat, whosmat  # type: ignore[import-untyped, unused-ignore]
 
     problem = "is a corrupt MATLAB file"
     with damage(path, problem):
