@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ import pytest
 from segiou import Counts, Protocol, slices
 from segiou.metrics import load_protocol
 
+#: Tails of usual levels, whose limits are nested.
+USUAL = 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0005
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(300)
 
 
@@ -41,6 +44,7 @@ def t_tail(x, freedom):
     return part / (math.sqrt(math.pi) * math.exp(gammas))
 
 
+@cache
 def t_at(tail, freedom):
     low, high = -12.0, 25.0
     for _ in range(70):
@@ -99,18 +103,32 @@ class Side:
         d = d[:, classes]
         return d, d.mean(1)
 
+    def freedom(self, classes):
+        """Satterthwaite's, of classes in at least two units."""
+        d, _ = self.moves(classes)
+        k, v = self.seen[classes] - 1.0, (d**2).sum(0)
+        use = (k > 0) & (v > 0)  # a class in one unit has no degree of freedom
+        if len(classes) == 1:
+            return k[0]
+        if not use.any():
+            return len(d) - 1
+        return np.clip(v[use].sum() ** 2 / (v[use] ** 2 / k[use]).sum(), 2, len(d) - 1)
+
     def reach(self, classes, tail, *, whole=False):
-        """Distances of the limits, which are symmetric on the logit."""
+        """Distances of the limits; those of a mean are the largest at any lower level."""
+        freedom = self.freedom(classes)
+        t = t_at(tail, freedom)
+        lower = np.r_[np.geomspace(0.25, 64, 25), [t_at(one, freedom) for one in USUAL]]
+        if len(classes) == 1 or len(self.values) > 1:
+            lower = lower[:0]
+        tried = [self.reach_at(classes, one, whole=whole) for one in (*lower[lower < t], t)]
+        return tuple(np.max(tried, 0).tolist())
+
+    def reach_at(self, classes, t, *, whole):
+        """Distances of the limits at a quantile, which are symmetric on the logit."""
         d, together = self.moves(classes)
         moved = self.moved if whole else together
-        units, k, v = len(d), self.seen[classes] - 1.0, (d**2).sum(0)
-        use = (k > 0) & (v > 0)  # a class in one unit has no degree of freedom
-        freedom = units - 1
-        if len(classes) == 1:
-            freedom = k[0]
-        elif use.any():
-            freedom = np.clip(v[use].sum() ** 2 / (v[use] ** 2 / k[use]).sum(), 2, units - 1)
-        t, arms = t_at(tail, freedom), []
+        units, v, arms = len(d), (d**2).sum(0), []
         for values, steps in zip(self.values, self.steps, strict=True):
             x = values[classes]
             width = t * np.sqrt((steps[:, classes] ** 2).sum(0))
