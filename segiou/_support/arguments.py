@@ -139,6 +139,13 @@ def read_spacing(argument: Any, axes: str = "two or three") -> tuple[float, ...]
     return spacing
 
 
+#: Options of other tools, and what to pass instead.
+_OTHER_NAMES = {
+    "num_classes": "the number of classes, or their names, as labels",
+    "measures": "measures= to segiou.scoring.Evaluator, which counts images in a loop",
+}
+
+
 def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
     """Raise a TypeError for options in neither the typed dict nor the arguments of the hook."""
     import inspect
@@ -158,6 +165,8 @@ def check_names(function: str, options: Mapping[str, Any], known: Sequence[str])
     TypeError: score has no option 'ignore_index'; did you mean ignore?
     """
     if unknown := [name for name in options if name not in known]:
-        hint = did_you_mean(unknown[0], known) or f"; choose from {', '.join(known)}"
+        usual = _OTHER_NAMES.get(unknown[0])
+        hint = f"; pass {usual}" if usual else did_you_mean(unknown[0], known)
+        hint = hint or f"; choose from {', '.join(known)}"
         msg = f"{function} has no option {unknown[0]!r}{hint}"
         raise TypeError(msg)

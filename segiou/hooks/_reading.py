@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -15,8 +15,20 @@ from segiou.counting.device_counts import NOT_WHOLE, not_whole
 
 
 def with_shape(data: Any, name: str) -> Any:
-    """The data itself if it has a shape, else an array of it."""
-    return data if hasattr(data, "shape") else as_array(data, name)
+    """The data itself if it has a shape, else the scores of a model's outputs, or an array."""
+    if hasattr(data, "shape"):
+        return data
+    if not isinstance(data, Mapping):
+        return as_array(data, name)
+    for key in ("logits", "out"):  # of transformers and torchvision
+        if key in data:
+            return data[key]
+    keys = [*map(str, data)]
+    fix = f"pass one of them, such as outputs[{keys[0]!r}]" if keys else "pass an array"
+    if "class_queries_logits" in keys:
+        fix = "pass label maps, as of the processor's post_process_semantic_segmentation"
+    msg = f"{name} is a {type(data).__name__} of {', '.join(keys)}; {fix}"
+    raise TypeError(msg)
 
 
 def without_channel(array: Any, axis: int, other: Any) -> Any:

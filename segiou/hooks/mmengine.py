@@ -91,8 +91,8 @@ class SegmentationScores(BaseMetric):
 
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Count each sample of a batch; if one of several processes cannot, `evaluate` raises."""
-        pairs = [[sample[key]["data"] for key in self.keys] for sample in data_samples]
         with self._deferred:
+            pairs = [[_data_of(sample, key) for key in self.keys] for sample in data_samples]
             self.results += [self.scoring.cells(*pair) for pair in pairs]
 
     def evaluate(self, size: int) -> dict[str, float]:
@@ -110,3 +110,14 @@ class SegmentationScores(BaseMetric):
         # MMEngine makes the counts plain tuples.
         self.counts = self.scoring.summed([Cells(*one) for one in results])
         return self.scoring.values(self.counts)
+
+
+def _data_of(sample: dict[str, Any], key: str) -> Any:
+    """The pixels of an entry of a data sample; a ValueError if it has none."""
+    if key in sample:
+        return sample[key]["data"]
+    msg = (
+        f"a data sample has no {key!r}, only {', '.join(map(repr, sample))}; load annotations in "
+        "the pipeline of the data set, or pass truth_key= and pred_key= to SegmentationScores"
+    )
+    raise ValueError(msg)

@@ -539,3 +539,43 @@ def test_jax_takes_a_class_axis_of_size_1_and_masks_of_images(need):
     state = update(counter.init(), truth[..., None], scores, np.array([True, False]))
     found = counter.counts(state)
     assert (found.matrix.tolist(), found.ignored) == ([[1, 0], [1, 0]], 2)
+
+
+def test_outputs_of_models(torch, need):
+    """Labels with a class axis, and outputs of torchvision and transformers."""
+    truth = torch.tensor([[[0, 1, 2, 2]]])
+    scores = torch.nn.functional.one_hot(truth, 3).movedim(-1, 1).float()
+    need("transformers")
+    from transformers.modeling_outputs import ModelOutput, SemanticSegmenterOutput
+
+    outputs = {
+        "torchvision": {"out": scores, "aux": scores * 0},
+        "transformers": SemanticSegmenterOutput(logits=scores),
+        "keepdim": scores.argmax(1, keepdim=True),
+    }
+    for name, pred in outputs.items():
+        found = metric(3)
+        found.update(pred, truth)
+        assert found.counts.matrix.diagonal().tolist() == [1, 1, 2], name
+    with pytest.raises(TypeError, match=r"of a, b; pass one of them, such as outputs\['a'\]"):
+        metric(3).update({"a": scores, "b": scores}, truth)
+    queries = ModelOutput(class_queries_logits=scores, masks_queries_logits=scores)
+    with pytest.raises(TypeError, match="pass label maps, as of the processor's post_process_sem"):
+        metric(3).update(queries, truth)
+
+
+def test_options_of_other_tools(torch):
+    with pytest.raises(TypeError, match="has no option 'ignore_index'; did you mean ignore"):
+        metric(3, ignore_index=255)
+    with pytest.raises(TypeError, match="has no option 'num_classes'; pass the number of classes"):
+        metric(3, num_classes=3)
+    with pytest.raises(TypeError, match="pass measures= to segiou"):
+        metric(3, measures=["boundary"])
+
+
+def test_a_data_sample_without_annotations(need):
+    need("mmengine")
+    from segiou.hooks.mmengine import SegmentationScores
+
+    with pytest.raises(ValueError, match="has no 'gt_sem_seg', only 'pred_sem_seg'; load annot"):
+        SegmentationScores(3).process(None, [{"pred_sem_seg": {"data": np.zeros((1, 2, 2), int)}}])
