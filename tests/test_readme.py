@@ -90,6 +90,7 @@ def filled(command: str) -> list[str]:
     command = command.replace("segiou score TRUTH PRED --labels SET", score).replace("…", score)
     if "--scores" in command:
         command = command.replace(f"{streets}/model_a", "probabilities")
+    command = command.replace("suspects TRUTH PRED", f"suspects {streets}/truth {streets}/model_a")
     command = command.replace("merge A B -o C", "merge PART_1 PART_2 -o merged")
     command = command.replace("compare A B", "compare MODEL_A MODEL_B")
     raters = "".join(f" {streets}/{name}" for name in ("truth", "model_b"))

@@ -344,7 +344,7 @@ def _case(
     """The case, unless its masks differ in size or geometry."""
     marked = [(one, place) for one, place in zip(read, places, strict=True) if one is not None]
     (first, volume), origin = marked[0]
-    turned: dict[str, NDArray[np.int64]] = {}
+    turned: dict[str, NDArray[Any]] = {}
     for (mask, other), place in marked[1:]:
         difference = None
         if volume is not None and other is not None:
