@@ -177,8 +177,10 @@ def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]
             members.setdefault(member.name, []).append((stamp, partial(tar.read, member)))
         return members
     opened = zipfile.ZipFile(archive)
+    # Some programs on Windows write backslashes in place of slashes.
+    has_slashes = any("/" in name for name in opened.namelist())
     for info in opened.infolist():
-        name = info.filename.replace("\\", "/")  # as some programs on Windows write them
+        name = info.filename if has_slashes else info.filename.replace("\\", "/")
         # The upper half of external_attr is the Unix mode; links are skipped.
         if not name.endswith("/") and (info.external_attr >> 28) & 0xF in (0, 0o10):
             stamp = Stamp(info.file_size, f"crc32:{info.CRC:08x}")

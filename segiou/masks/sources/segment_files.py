@@ -59,7 +59,8 @@ class SegmentFile:
     def find(self) -> dict[str, str]:
         """Images by file name, or by id if they have none."""
         if self.root != self.file:
-            msg = f"{self.root}: is inside a file of many masks; pass the file: {self.file}"
+            kind = Path(self.file).suffix[1:].upper()
+            msg = f"{self.root}: is inside a {kind} file; pass the file: {self.file}"
             raise ValueError(msg)
         images = self._contents().images
         if not images:
