@@ -12,7 +12,6 @@ from segiou.hooks.hook_options import TorchOptions
 try:
     from mmengine.dist import get_world_size
     from mmengine.evaluator import BaseMetric
-    from mmengine.hooks import CheckpointHook
     from mmengine.registry import METRICS
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
@@ -22,12 +21,6 @@ from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
-
-# So that CheckpointHook(save_best=...) finds the rule of a score by its name.
-_BETTER_HIGHER = ["_iou", "/iou", "dice", "recall", "kappa", "correlation"]
-_BETTER_LOWER = ["/ece", "/mce", "/ace", "/brier", "/fpr95"]
-CheckpointHook._default_greater_keys = [*CheckpointHook._default_greater_keys, *_BETTER_HIGHER]
-CheckpointHook._default_less_keys = [*CheckpointHook._default_less_keys, *_BETTER_LOWER]
 
 
 @METRICS.register_module()
