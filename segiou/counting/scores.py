@@ -99,7 +99,7 @@ class ScaleCheck:
     """Warns once of scores of another scale than that of the threshold, by the first scores."""
 
     def __init__(self) -> None:
-        self.is_done = False
+        self.is_done: bool = False
 
     def check(
         self, truth: Any, scores: Any, threshold: Any, *, ignore: Any = (), mask: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from segiou._support.numbers import count, percent, shown_range
 from segiou._support.text import Json, Nouns, listed, nouns, plain, plural
@@ -186,7 +186,7 @@ class Suspects(Tabular):
             found.setdefault(region.rank, region)
         return [*found.values()]
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Json]]:
         """One row per region: its numbers, with the box as text."""
         for region in self.regions:
             yield {
