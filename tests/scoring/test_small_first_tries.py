@@ -34,7 +34,7 @@ def test_images_of_objects_need_no_labels(tmp_path):
     [
         (lambda: segiou.score([[[0]]], [[[0]]], labels=2, ignore_index=255), "ignore"),
         (lambda: segiou.score([[[0]]], [[[0]]], labels=2, ignor=255), "ignore"),
-        (lambda: segiou.score([[[0]]], [[[0]]], labels=2, num_classes=2), "labels"),
+        (lambda: segiou.score([[[0]]], [[[0]]], labels=2, label=2), "labels"),
         (lambda: Evaluator(2, ignore_index=255), "ignore"),
         (lambda: Evaluator(2, ignor=255), "ignore"),
     ],
@@ -42,6 +42,12 @@ def test_images_of_objects_need_no_labels(tmp_path):
 def test_names_of_other_tools_get_the_one_here(call, meant):
     with pytest.raises(TypeError, match=rf"has no option '\w+'; did you mean {meant}\?"):
         call()
+
+
+def test_a_number_of_classes_is_passed_as_labels():
+    fix = "pass the number of classes, or their names, as labels"
+    with pytest.raises(TypeError, match=f"has no option 'num_classes'; {fix}"):
+        segiou.score([[[0]]], [[[0]]], labels=2, num_classes=2)
 
 
 def test_thirds_in_per_cent_are_a_mix():
