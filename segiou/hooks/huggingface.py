@@ -155,9 +155,8 @@ def _evaluation() -> Any:
 def _check_sizes(eval_pred: EvalPrediction, *, are_channels: bool) -> None:
     """Raise a ValueError for logits of images whose labels the Trainer has padded."""
     truths, preds = eval_pred.label_ids, _first(eval_pred.predictions)
-    is_reduced = preds.ndim <= truths.ndim and not are_channels
-    if isinstance(truths, list) or is_reduced:  # labels are padded alike
-        return
+    if isinstance(truths, list) or (preds.ndim <= truths.ndim and not are_channels):
+        return  # batches of their own size, or labels, which are padded alike
     are_padded = [(x[..., -1, :] == _PADDING).reshape(len(x), -1).all(1) for x in (truths, preds)]
     padded = are_padded[0] & ~are_padded[1]
     if padded.any() and not padded.all():

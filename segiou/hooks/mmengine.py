@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from segiou._support.arguments import check_options
-from segiou.hooks._scoring import Scoring, missing, scoring_of
+from segiou.hooks._scoring import ChannelScoring, Scoring, missing, scoring_of
 from segiou.hooks.hook_options import TorchOptions
 
 try:
@@ -85,8 +85,13 @@ class SegmentationScores(BaseMetric):
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Count each sample of a batch; if one of several processes cannot, `evaluate` raises."""
         with self._deferred:
-            pairs = [[_data_of(sample, key) for key in self.keys] for sample in data_samples]
+            pairs = [[self._pixels(sample, key) for key in self.keys] for sample in data_samples]
             self.results += [self.scoring.cells(*pair) for pair in pairs]
+
+    def _pixels(self, sample: dict[str, Any], key: str) -> Any:
+        """The pixels of an entry of a data sample, without an axis of one label map."""
+        pixels = _data_of(sample, key)
+        return pixels if isinstance(self.scoring, ChannelScoring) else pixels.squeeze(0)
 
     def evaluate(self, size: int) -> dict[str, float]:
         """The scores of the whole data set; an error of `process` is raised on all processes."""

@@ -55,7 +55,7 @@ CASES = [
 ]  # fmt: skip
 
 #: Modules that read the files of a situation.
-NEEDS = {"09-slicer-layers": ["nrrd", "nibabel"], "16-freesurfer": ["nibabel"]}
+NEEDS = {"09-slicer-layers": ["SimpleITK"], "16-freesurfer": ["nibabel"]}
 
 
 def expected_of(thread, monkeypatch):

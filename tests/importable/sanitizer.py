@@ -50,7 +50,7 @@ for name, file in json.loads(sys.argv[1]).items():
     parent, _, child = name.rpartition(".")
     setattr(importlib.import_module(parent), child, module)
 import pytest
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
+sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *sys.argv[2:]]))
 """
 
 
