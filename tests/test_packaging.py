@@ -86,7 +86,7 @@ def test_the_version_is_the_same_everywhere():
 def test_no_extra_of_users_brings_a_tool_of_tests():
     extras = {k: names(v) for k, v in PROJECT["project"]["optional-dependencies"].items()}
     tools = extras.pop("test") - {"segiou"}
-    for group in ("notebook", "runs", "browser", "parallel"):
+    for group in ("notebook", "runs", "browser"):
         tools |= names(PROJECT["dependency-groups"][group])
     assert "moto" in tools and "pytest" in tools
     for extra, needs in extras.items():
