@@ -93,13 +93,13 @@ def signed_points(value: float, undefined: str = "–") -> str:
     return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
 
 
-#: Unit of scores that are plain numbers, such as a mean number of components.
-NUMBER = "number"
+#: Units of scores that are plain numbers, such as a mean number of components, and of integers.
+NUMBER, COUNT = "number", "count"
 
 
 def unit_text(unit: str) -> str:
-    """A unit beside a number; empty for ratios and plain numbers."""
-    return "" if unit == NUMBER else unit
+    """A unit beside a number; empty for ratios, plain numbers and counts."""
+    return "" if unit in (NUMBER, COUNT) else unit
 
 
 def with_unit(title: str, unit: str) -> str:

@@ -9,11 +9,10 @@ from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Par
 from segiou.measures.plan import (
     Alternative as Alternative,
     Counted as Counted,
-    ImageColumn as ImageColumn,
     Plan as Plan,
 )
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of
-from segiou.measures.score import Score as Score
+from segiou.measures.score import Quantity as Quantity, Score as Score
 from segiou.measures.score_table import (
     CaseScores as CaseScores,
     Chart as Chart,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from inspect import cleandoc
 from typing import Any
 
@@ -20,17 +20,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import package_of
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import flag_of, loaded_measures, measure_of, plans_of
-from segiou.measures.score import Better
-
-
-@dataclass(frozen=True)
-class ListedScore:
-    """A score: its name, title, unit, and the direction of better values."""
-
-    name: str
-    title: str
-    unit: str
-    better: Better
+from segiou.measures.score import Score
 
 
 @dataclass(frozen=True)
@@ -42,7 +32,7 @@ class ListedMeasure:
 
     key: str
     about: str
-    scores: tuple[ListedScore, ...]
+    scores: tuple[Score, ...]
     options: dict[str, str]
     package: str
     source: str
@@ -50,7 +40,9 @@ class ListedMeasure:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values."""
-        return asdict(self)
+        scores: list[Json] = [{"name": score.name, **score.described()} for score in self.scores]
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**values, "scores": scores}
 
 
 def listed_measure(key: str) -> ListedMeasure:
@@ -58,11 +50,11 @@ def listed_measure(key: str) -> ListedMeasure:
     kind = measure_of(key)
     usual: Any = kind.of(True)
     plans = plans_of([usual], ClassOptions.of(2), Masks())
-    scores = [score for plan in plans for score in plan.scores.values()]
+    scores = tuple(score for plan in plans for score in plan.scores.values())
     return ListedMeasure(
         key,
         (kind.__doc__ or "").partition("\n")[0],
-        tuple(ListedScore(s.name, s.title, s.unit, s.better) for s in scores),
+        scores,
         {one.name: _text(getattr(usual, one.name)) for one in fields(usual)},
         package_of(kind),
         f"{kind.__module__}.{kind.__qualname__}",

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.numbers import COUNT
 from segiou._support.text import Json
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import PLAN_CHECKS, guard
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.parts import Layout, Parts
-from segiou.measures.score import Better, Score
-from segiou.measures.score_table import Column, Kind, ScoreTable
+from segiou.measures.score import Better, Quantity, Score
+from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
@@ -85,30 +86,6 @@ class Alternative(NamedTuple):
     thresholds: Floats
     counts: Counts
     decides_all: bool
-
-
-class ImageColumn(NamedTuple):
-    """A column that a measure adds to the table of images.
-
-    Attributes
-    ----------
-    name : str
-        Such as ``"hausdorff_95:liver"``.
-    kind : {"ratio", "distance", "count"}
-        How its numbers are written.
-    unit : str
-        Unit of its numbers.
-    better : {"higher", "lower"}, optional
-        Which numbers are better; None if it cannot rank images.
-    title : str
-        Human-readable name of the score.
-    """
-
-    name: str
-    kind: Kind = "ratio"
-    unit: str = ""
-    better: Better | None = "higher"
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -297,20 +274,17 @@ class Plan(ABC):
         return columns
 
     @cached_property
-    def image_columns(self) -> tuple[ImageColumn, ...]:
-        """Units of these columns, and the direction of better values."""
+    def image_columns(self) -> tuple[Quantity, ...]:
+        """Titles and units of these columns; those without a direction cannot rank images."""
         described = []
         for name, values in self.columns(Parts.joined(self.layout, [])).items():
-            score = self.scores.get(name.partition(":")[0])
-            if score is not None:
-                kind: Kind = "distance" if score.unit else "ratio"
-                column = ImageColumn(name, kind, score.unit, score.better, score.title)
-                described.append(column)
+            title, unit = "", ""
+            better: Better | None = "higher"
+            if score := self.scores.get(name.partition(":")[0]):
+                title, unit, better = score.title, score.unit, score.better
             elif values.dtype.kind in "iu":
-                better: Better | None = "lower" if name in self.error_columns else None
-                described.append(ImageColumn(name, "count", "", better))
-            else:
-                described.append(ImageColumn(name))
+                unit, better = COUNT, "lower" if name in self.error_columns else None
+            described.append(Quantity(name, title, unit=unit, better=better))
         return tuple(described)
 
     def alternative(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind
 from segiou._support.numbers import shown
+from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, row_parts
 from segiou.metrics.quantile import quantile
@@ -45,7 +46,34 @@ def case_values(at: int, parts: Parts) -> Floats:
 
 
 @dataclass(frozen=True)
-class Score:
+class Quantity:
+    """A score or another number: how outputs call it, write it and rank by it.
+
+    Attributes
+    ----------
+    name : str
+        Its name in options, JSON and columns, such as ``"hausdorff_95"``.
+    title : str
+        Its name in tables and sentences.
+    unit : str
+        Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, ``"count"`` for
+        integers, empty for ratios, which are shown in per cent.
+    better : {"higher", "lower"}, optional
+        Which values are better; None if neither is.
+    """
+
+    name: str
+    title: str
+    unit: str = field(default="", kw_only=True)
+    better: Better | None = field(default="higher", kw_only=True)
+
+    def described(self) -> dict[str, Json]:
+        """Title, unit and direction as plain values."""
+        return {"title": self.title, "unit": self.unit, "better": self.better}
+
+
+@dataclass(frozen=True)
+class Score(Quantity):
     """A score of each class or structure, and an overall value, by default their mean.
 
     The score is a function of sums over images, so that merging, resampling and
@@ -75,7 +103,7 @@ class Score:
         Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, empty for ratios,
         which are shown in per cent.
     better : {"higher", "lower"}
-        Which values are better.
+        Which values are better; of a score always one of them.
     alone : callable, optional
         Parts of N images → (N,) finite values, for scores that may be infinite.
     rule : str
@@ -109,15 +137,12 @@ class Score:
     ('1.53 mm', '∞ mm')
     """
 
-    name: str
-    title: str
     names: tuple[str, ...]
     sums: Callable[[Any], NDArray[Any]] = field(repr=False)
     evaluate: Callable[[NDArray[Any]], Floats] = field(repr=False)
     seen: Callable[[Any], NDArray[np.bool_]] | None = field(default=None, repr=False)
     occurs: Callable[[NDArray[Any]], NDArray[np.bool_]] | None = field(default=None, repr=False)
-    unit: str = ""
-    better: Better = "higher"
+    better: Better = field(default="higher", kw_only=True)
     alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
     rule: str = ""
     median_of: Callable[[Parts], Floats] | None = field(default=None, repr=False)

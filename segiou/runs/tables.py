@@ -17,6 +17,7 @@ from segiou import metrics
 from segiou._support.arguments import check_kind
 from segiou._support.csv_text import csv_text
 from segiou._support.files import replacing
+from segiou._support.numbers import COUNT
 from segiou._support.optional import import_extra
 from segiou._support.text import encodable
 from segiou.counting.counts import Counts, SparseConfusionCounts
@@ -24,7 +25,8 @@ from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_s
 from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import BACKGROUNDS
-from segiou.measures.plan import ImageColumn, Plan
+from segiou.measures.plan import Plan
+from segiou.measures.score import Quantity
 from segiou.measures.score_names import (
     ScoreName,
     members_of,
@@ -108,7 +110,7 @@ def false_alarms(
     return without & counts.pred[:, structures].any(-1), without
 
 
-def _ranking(plans: Sequence[Plan]) -> list[ImageColumn]:
+def _ranking(plans: Sequence[Plan]) -> list[Quantity]:
     """Columns of measures that can rank images."""
     return [column for plan in plans for column in plan.image_columns if column.better]
 
@@ -324,7 +326,7 @@ class RunTable:
         kinds = dict.fromkeys(("id", "truth", "pred"), pa.string())
         integers = ["pixels", "ignored", "false_positive_classes"]
         columns = (column for plan in self.run.plans for column in plan.image_columns)
-        integers += [column.name for column in columns if column.kind == "count"]
+        integers += [column.name for column in columns if column.unit == COUNT]
         kinds |= dict.fromkeys(integers, pa.int64())
         schema = pa.schema((name, kinds.get(name, pa.float64())) for name in self.names())
         with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:

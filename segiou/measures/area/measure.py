@@ -18,8 +18,8 @@ from segiou.masks.formats.georeference import Raster
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.plan import Counted, ImageColumn, Plan
-from segiou.measures.score import Score
+from segiou.measures.plan import Counted, Plan
+from segiou.measures.score import Quantity, Score
 from segiou.measures.score_table import Column, ScoreTable
 from segiou.metrics.ratio import Floats, ratio
 
@@ -117,11 +117,11 @@ class AreaPlan(Plan):
         return by_name
 
     @cached_property
-    def image_columns(self) -> tuple[ImageColumn, ...]:
+    def image_columns(self) -> tuple[Quantity, ...]:
         """These columns with their units."""
         titles = (_COLUMNS.get(one.name.partition(":")[0]) for one in super().image_columns)
         return tuple(
-            one if title is None else ImageColumn(one.name, "distance", "ha", None, title)
+            one if title is None else Quantity(one.name, title, unit="ha", better=None)
             for one, title in zip(super().image_columns, titles, strict=True)
         )
 

@@ -17,8 +17,8 @@ from segiou._support.text import Json, did_you_mean, listed
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Field, Layout, Parts
-from segiou.measures.plan import Counted, ImageColumn, Plan
-from segiou.measures.score import Score, with_mean
+from segiou.measures.plan import Counted, Plan
+from segiou.measures.score import Quantity, Score, with_mean
 from segiou.measures.score_table import CaseScores, Column, ScoreTable
 from segiou.measures.surfaces.measuring import measured_rows
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, flat_name, row_type
@@ -224,7 +224,7 @@ class SurfacePlan(Plan):
         }
 
     @cached_property
-    def image_columns(self) -> tuple[ImageColumn, ...]:
+    def image_columns(self) -> tuple[Quantity, ...]:
         """Columns with titles: distances, and shares at each tolerance or width."""
         titles = {"dice": "Dice", "iou": "IoU"}
         columns = []
@@ -234,7 +234,7 @@ class SurfacePlan(Plan):
             title = titles.get(name) or column.title.removeprefix("median ")
             if start in _TITLES:
                 title = f"{_TITLES[start]} {self._with_unit(length)}"
-            columns.append(column._replace(title=title))
+            columns.append(replace(column, title=title))
         return tuple(columns)
 
     def _with_unit(self, length: Length) -> str:

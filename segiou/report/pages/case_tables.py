@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
-from segiou._support.numbers import cell, unit_text
+from segiou._support.numbers import COUNT, cell, unit_text
 from segiou._support.text import nouns
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.report.pages.image_table import LISTED
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from segiou.measures.plan import ImageColumn, Plan
+    from segiou.measures.plan import Plan
+    from segiou.measures.score import Quantity
     from segiou.runs.run import Run
 
 #: Images of a table, and cells of all tables of a measure, at most.
@@ -40,7 +41,7 @@ def case_tables(run: Run, plan: Plan) -> list[CaseTable]:
         return []
     parts = run.parts(plan.key)
     values = plan.columns(parts)
-    groups: dict[str, list[ImageColumn]] = {}
+    groups: dict[str, list[Quantity]] = {}
     for column in plan.image_columns:
         groups.setdefault(column.name.partition(":")[0], []).append(column)
     most = max(1, min(_ROWS, _CELLS // max(1, len(values))))
@@ -55,7 +56,7 @@ def case_tables(run: Run, plan: Plan) -> list[CaseTable]:
 def _table(
     ids: tuple[str, ...],
     key: str,
-    columns: list[ImageColumn],
+    columns: list[Quantity],
     values: dict[str, NDArray[Any]],
     most: int,
     image: str,
@@ -85,11 +86,11 @@ def _worst(values: list[np.floating[Any]], *, lower: bool) -> tuple[bool, float]
     return False, -mean if lower else mean
 
 
-def _cell(column: ImageColumn, value: Any) -> tuple[str, str]:
+def _cell(column: Quantity, value: Any) -> tuple[str, str]:
     number = float(value)
     if math.isnan(number):
         return "nan", "–"
-    if column.kind == "count":
+    if column.unit == COUNT:
         return str(int(number)), str(int(number))
     text = "∞" if math.isinf(number) else f"{number:.2f}"
-    return repr(number), text if column.kind == "distance" else cell(number)
+    return repr(number), text if column.unit else cell(number)
