@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from segiou._support.text import did_you_mean
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
@@ -150,10 +153,37 @@ def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
     """Raise a TypeError for options in neither the typed dict nor the arguments of the hook."""
     import inspect
 
-    parameters = inspect.signature(hook.__init__).parameters.values()  # type: ignore[misc]
-    names = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-    known = [*names, *kind.__annotations__]
-    check_names(hook.__name__, options, known)
+    parameters = [*inspect.signature(hook.__init__).parameters.values()][1:]  # type: ignore[misc]
+    names = [
+        one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    ]
+    check_names(hook.__name__, options, [*names, *kind.__annotations__])
+
+
+def names_options(function: F, *, also: Iterable[str] = ()) -> F:
+    """Decorate a function whose unknown options raise the TypeError of :func:`check_names`."""
+    code = function.__code__
+    known = (*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *also)
+    options = frozenset(known)
+    name = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def checked(*arguments: Any, **given: Any) -> Any:
+        if not options.issuperset(given):
+            check_names(name, given, [one for one in known if one != "self"])
+        return function(*arguments, **given)
+
+    return cast("F", checked)
+
+
+def level_of_caller() -> int:
+    """The level of the stack that leaves segiou, for a warning of the calling function."""
+    level, frame = 1, sys._getframe(1)
+    # torch.compile may wrap functions of segiou.
+    passed = ("segiou.", "torch._dynamo")
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(passed):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def check_names(function: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -165,7 +195,7 @@ def check_names(function: str, options: Mapping[str, Any], known: Sequence[str])
     TypeError: score has no option 'ignore_index'; did you mean ignore?
     """
     if unknown := [name for name in options if name not in known]:
-        usual = _OTHER_NAMES.get(unknown[0])
+        usual = _OTHER_NAMES.get(unknown[0]) if "labels" in known else None
         hint = f"; pass {usual}" if usual else did_you_mean(unknown[0], known)
         hint = hint or f"; choose from {', '.join(known)}"
         msg = f"{function} has no option {unknown[0]!r}{hint}"

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer
+from segiou._support.arguments import check_integer, names_options
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, not_compiled, with_dimensions_of
@@ -62,6 +62,7 @@ class ChannelCounts(PixelAccumulator):
     _pixel_axes = (0,)
     _has_matrix = False
 
+    @names_options
     def __init__(
         self,
         labels: Labels,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
-from segiou._support.arguments import check_integer, check_kind, check_number
+from segiou._support.arguments import check_integer, check_kind, check_number, names_options
 from segiou._support.optional import Drawable
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
@@ -112,6 +112,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     _plot_kind = "confusion_matrix"
     _pixel_axes = (0, 1)
 
+    @names_options
     def __init__(
         self,
         labels: Labels,
@@ -124,7 +125,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         options = ClassOptions.of(
             labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
-        options.warn_of_ignored_classes(stacklevel=3)
+        options.warn_of_ignored_classes()
         check_memory(options.num_classes, _TABLES)
         self._start(options)
 

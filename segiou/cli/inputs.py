@@ -49,7 +49,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     """The scoring job for the options."""
     _set_labels(truth, pred, parsed)
     options = ClassOptions.of(**{name: getattr(parsed, name) for name in CLASS_ARGUMENTS})
-    options.warn_of_ignored_classes(stacklevel=2)
+    options.warn_of_ignored_classes()
     arguments = vars(parsed) | {"truth": truth, "pred": pred, "command": command_of(parsed)}
     arguments["spacing"] = _spacing_of(arguments.get("spacing"))
     if parsed.name_of_command != "score":

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer
+from segiou._support.arguments import check_integer, level_of_caller
 from segiou._support.text import plural
 
 _Arguments = ParamSpec("_Arguments")
@@ -387,17 +387,7 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
             f"two of {num_classes} classes. For channels, use segiou.ChannelCounts({num_classes})"
             ".update(truth, pred, axis=0); for label maps, pass integers"
         )
-        warnings.warn(text, stacklevel=_level_of_caller())
-
-
-def _level_of_caller() -> int:
-    """The level of the stack that leaves segiou, for a warning of the calling function."""
-    level, frame = 1, sys._getframe(1)
-    # torch.compile may wrap functions of segiou.
-    passed = ("segiou.", "torch._dynamo")
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith(passed):
-        level, frame = level + 1, frame.f_back
-    return level
+        warnings.warn(text, stacklevel=level_of_caller())
 
 
 def _on_host(data: Any, name: str) -> NDArray[Any]:

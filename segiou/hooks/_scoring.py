@@ -253,7 +253,7 @@ class MatrixScoring(PixelScoring):
     def __init__(self, labels: Any, default: Scores, options: TorchOptions) -> None:
         classes: Any = {k: v for k, v in options.items() if k in CLASS_ARGUMENTS}
         self.options = ClassOptions.of(labels, **classes)
-        self.options.warn_of_ignored_classes(stacklevel=5)
+        self.options.warn_of_ignored_classes()
         super().__init__(default, options)
 
     def empty(self) -> ConfusionMatrix:

@@ -73,7 +73,7 @@ class PixelCounter:
             like: Any = labels.empty()
         else:
             classes = ClassOptions.of(labels, **options)
-            classes.warn_of_ignored_classes(stacklevel=3)
+            classes.warn_of_ignored_classes()
             like = ConfusionMatrix.from_options(classes)
         self._counts = CompiledCounts(Jax("jax", jnp, None), like)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from segiou._support import numbers, text
-from segiou._support.arguments import check_choice, check_integer, check_level
+from segiou._support.arguments import check_choice, check_integer, check_level, names_options
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Tabular
@@ -317,6 +317,7 @@ class Intervals(OverUnits, Tabular):
         return [f"{method}.", *self.units_sentences()]
 
 
+@names_options
 def confidence_intervals(
     counts: Counts | HasCounts,
     metric: Metric = "iou",
@@ -442,6 +443,7 @@ def _applicable(method: Method, prepared: Statistic) -> Method:
     return _MEDIANS if is_ordered else "percentile"
 
 
+@names_options
 def bootstrap(
     counts: Counts | HasCounts,
     metric: Metric = "iou",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
-from segiou._support.arguments import check_level, check_number
+from segiou._support.arguments import check_level, check_number, names_options
 from segiou._support.numbers import grouped, points, shown
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
@@ -150,6 +150,7 @@ class SampleSizes(OverUnits, Tabular):
         return [*map(Line, self.sentences()), Table(columns, first=1)]
 
 
+@names_options
 def sample_sizes(
     counts: Counts | HasCounts,
     half_width: float,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
+from segiou._support.arguments import names_options
 from segiou._support.numbers import number_of
 from segiou._support.text import Json
 from segiou.inference.bootstrapping import batches
@@ -217,6 +218,7 @@ def holm_adjust(p: Floats) -> Floats:
     return adjusted
 
 
+@names_options
 def power(
     units: Units,
     spread: Callable[[int], tuple[float, float]],

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypedDict, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, refuse_kind
+from segiou._support.arguments import check_choice, check_integer, level_of_caller, refuse_kind
 from segiou._support.text import Json
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
 from segiou.labels.loading import load_labels
@@ -142,14 +142,8 @@ class ClassOptions:
         kept = [c for c in np.flatnonzero(self.include).tolist() if values[c] != (0,)]
         return {names[c]: (c,) for c in kept}
 
-    def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
-        """Warn if a declared class is ignored.
-
-        Parameters
-        ----------
-        stacklevel : int
-            As in :func:`warnings.warn`.
-        """
+    def warn_of_ignored_classes(self) -> None:
+        """Warn if a declared class is ignored."""
         ignored = set(self.ignore)
         names = [repr(c.name) for c in self.labels.classes if ignored.intersection(c.values)]
         text = (
@@ -158,7 +152,7 @@ class ClassOptions:
             "classes approaches their recall. To leave a class out of the mean only, use exclude"
         )
         if names:
-            warnings.warn(text, stacklevel=stacklevel)
+            warnings.warn(text, stacklevel=level_of_caller())
 
     def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
         """Raise an error if scores do not match the classes.

@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from segiou._support.arguments import check_kind
+from segiou._support.arguments import check_kind, names_options
 from segiou._support.text import did_you_mean
 from segiou.labels.label_set import LabelClass, LabelSet
 
@@ -33,6 +33,7 @@ def _preset(name: str) -> LabelSet | None:
         return LabelSet.from_toml(path)
 
 
+@names_options
 def load_labels(
     labels: LabelSet | str | Path | Sequence[str] | Sequence[int | None] | Mapping[str, Any] | int,
 ) -> LabelSet:

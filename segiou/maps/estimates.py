@@ -16,6 +16,7 @@ from segiou._support.arguments import (
     check_integer,
     check_level,
     check_number,
+    names_options,
     refuse_kind,
 )
 from segiou._support.table_files import cell_text, check_columns
@@ -133,6 +134,7 @@ class SampleSize:
     strata: dict[str, int]
 
 
+@names_options
 def map_accuracy(
     sample: Any,
     areas: Mapping[Any, float] | Sequence[float],

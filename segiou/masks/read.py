@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_flag, check_kind, check_path
+from segiou._support.arguments import (
+    check_choice,
+    check_flag,
+    check_kind,
+    check_path,
+    names_options,
+)
 from segiou._support.files import os_problem
 from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet, background_of
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
 WHOLE_PIXELS = 1 << 26
 
 
+@names_options
 def read_mask(
     path: str | Path,
     labels: LabelSet | None = None,

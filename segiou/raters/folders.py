@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_kind
+from segiou._support.arguments import check_choice, check_kind, names_options
 from segiou._support.files import Problem
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import listed
@@ -70,6 +70,7 @@ class RaterCase(NamedTuple):
     classes: int
 
 
+@names_options
 def compare_raters(
     raters: Mapping[str, Masks],
     *,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from segiou._support.arguments import check_choice, check_kind, check_options
+from segiou._support.arguments import check_choice, check_kind, names_options
 from segiou._support.text import Json, plain, plural
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
@@ -64,6 +65,7 @@ class Evaluator(Accumulator):
 
     _noun = "evaluators"
 
+    @partial(names_options, also=ClassArguments.__annotations__)
     def __init__(
         self,
         labels: Labels,
@@ -74,10 +76,9 @@ class Evaluator(Accumulator):
         conflict: Conflict = "error",
         **options: Unpack[ClassArguments],
     ) -> None:
-        check_options(Evaluator, options, ClassArguments)
         check_kind("name", name, str, "text")
         classes = ClassOptions.of(labels, **options)
-        classes.warn_of_ignored_classes(stacklevel=3)
+        classes.warn_of_ignored_classes()
         header = Header(classes, load_protocol(protocol), name)
         self._start(header, with_defaults(read_measures(measures), labels, None), conflict)
 

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from segiou._support.arguments import check_callable
+from segiou._support.arguments import check_callable, level_of_caller, names_options
 from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.loading import labelset_names
@@ -79,6 +79,7 @@ class Callbacks(NamedTuple):
 _BLOCK = 1024
 
 
+@names_options
 def score_folder(
     truth: str | Path,
     pred: str | Path,
@@ -251,7 +252,7 @@ def score_folder(
     arguments["labels"] = labels_of(given, (truth, pred))
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
     options = ClassOptions.of(**{name: arguments[name] for name in CLASS_ARGUMENTS})
-    options.warn_of_ignored_classes(stacklevel=3)
+    options.warn_of_ignored_classes()
     return score_job(Job.of(options, chosen, arguments), calls, executor)
 
 
@@ -297,7 +298,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
     if better := _better_labels(job, pairs, run, scorer):
-        warnings.warn(better, UserWarning, stacklevel=3)
+        warnings.warn(better, UserWarning, stacklevel=level_of_caller())
     return run
 
 
@@ -403,7 +404,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     if named:
         what = f"counted as class {named[0]!r} because the label set defines it"
     text = f"{first}: nodata value {value}; {what} (same as --ignore {value})"
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     if named:
         return job, value
     return replace(job, options=replace(options, ignore=(*options.ignore, value))), value

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from segiou._support.arguments import names_options
 from segiou._support.files import Problem, problem_lines
 from segiou._support.numbers import count, percent
 from segiou._support.text import Json, listed, plural
@@ -227,6 +228,7 @@ class Inspection(Shown):
         return inspection_parts(self)
 
 
+@names_options
 def inspect_folder(
     folder: str | Path,
     *,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_kind, check_names, check_several, read_several
+from segiou._support.arguments import check_kind, check_several, names_options, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import (
     as_array,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _END = object()
 
 
+@partial(names_options, also=ClassArguments.__annotations__)
 def score(
     truth: Any,
     pred: Any,
@@ -108,11 +110,8 @@ def score(
     >>> round(run.report().mean_iou, 4)
     0.5833
     """
-    check_names(
-        "score", options, ["labels", *ClassArguments.__annotations__, *(score.__kwdefaults__ or ())]
-    )
     classes = ClassOptions.of(labels, **options)
-    classes.warn_of_ignored_classes(stacklevel=2)
+    classes.warn_of_ignored_classes()
     check_kind("name", name, str, "text")
     if isinstance(truth, Mapping) and isinstance(pred, Mapping) and ids is None:
         ids, truth, pred, mask = _by_name(truth, pred, mask)

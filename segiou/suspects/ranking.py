@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_number, read_several
+from segiou._support.arguments import check_integer, check_number, names_options, read_several
 from segiou._support.table_files import read_rows
 from segiou._support.text import did_you_mean
 from segiou.inference.paired_runs import check_runs, names_of, same_images
@@ -42,6 +42,7 @@ _DECIMALS = 9
 _OVERLAP, _ALONE = 0.5, 0.1
 
 
+@names_options
 def find_suspects(
     *runs: Run,
     first: int = 100,

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_flag, check_integer, check_number
+from segiou._support.arguments import check_flag, check_integer, check_number, names_options
 from segiou._support.optional import Drawable
 from segiou.accumulators.base import TableAccumulator
 from segiou.accumulators.histograms import threshold_curves as curves
@@ -103,6 +103,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
     _noun = "score histograms"
     _plot_kind = "pr_curve"
 
+    @names_options
     def __init__(
         self,
         labels: Labels,
@@ -113,7 +114,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         regions: bool = False,
     ) -> None:
         options = ClassOptions.of(labels, ignore=ignore, exclude=exclude)
-        options.warn_of_ignored_classes(stacklevel=3)
+        options.warn_of_ignored_classes()
         self._start(options, bins, regions)
 
     def _start(self, classes: ClassOptions, bins: int | str = 4096, regions: bool = False) -> None:

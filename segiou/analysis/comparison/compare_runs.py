@@ -13,7 +13,13 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from segiou._support import numbers, text
-from segiou._support.arguments import check_choice, check_integer, check_level, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_integer,
+    check_level,
+    names_options,
+    read_several,
+)
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.analysis.comparison.influential import Influence
 from segiou.analysis.comparison.ranking import (
@@ -51,6 +57,7 @@ _BOUNDS = 0.9
 
 
 @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
+@names_options
 def compare(
     *runs: HasRunCounts | Mapping[str, Sequence[HasRunCounts]],
     metric: Metric = "iou",

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.arguments import check_choice, check_integer, check_number, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_integer,
+    check_number,
+    names_options,
+    read_several,
+)
 from segiou.analysis.comparison.case_ranks import (
     Missing,
     Scheme,
@@ -59,6 +65,7 @@ from segiou.metrics.ratio import Floats
 _AGGREGATES = ("D", "I", "C", "median")
 
 
+@names_options
 def rank(
     runs: Sequence[HasRunCounts] | Mapping[str, HasRunCounts],
     *,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from segiou._support import text
-from segiou._support.arguments import read_several, refuse_kind
+from segiou._support.arguments import names_options, read_several, refuse_kind
 from segiou._support.numbers import cell, percent, points, signed_points, tone_of
 from segiou._support.text import Json
 from segiou.analysis.gap.baselines import (
@@ -161,6 +161,7 @@ class Imbalance(Shown):
         return [*_score_sentences(self), *_class_sentences(self), *_lost_sentences(self)]
 
 
+@names_options
 def explain(
     counts: Counts | HasCounts,
     class_names: Sequence[str] | None = None,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import numbers, text
-from segiou._support.arguments import check_kind, check_level, check_number
+from segiou._support.arguments import check_kind, check_level, check_number, names_options
 from segiou._support.table_files import check_columns
 from segiou.analysis.slices.result import (
     FEWEST,
@@ -46,6 +46,7 @@ _BATCHES = 5
 _ALIKE = 0.8
 
 
+@names_options
 def slices(
     *runs: HasRunCounts,
     by: Any,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_path
+from segiou._support.arguments import check_integer, check_path, names_options
 from segiou._support.files import write_whole
 from segiou.counting.arrays import as_label_array, with_dimensions_of
 from segiou.counting.encoding import Encoding
@@ -79,6 +79,7 @@ class Explorer:
         )
 
 
+@names_options
 def explore(
     truth: Any = None,
     pred: Any = None,

@@ -1,0 +1,50 @@
+"""Unknown options raise a TypeError that names ours, in every public function."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import segiou
+from segiou._support import homes_of
+from segiou.inference import power, sample_sizes
+from segiou.maps import map_accuracy
+from segiou.scoring import Evaluator, inspect_folder
+
+OTHERS = [Evaluator, inspect_folder, map_accuracy, power, sample_sizes]
+
+
+def functions():
+    """Public functions and classes of segiou that have options, and entry points of packages."""
+    public = (getattr(segiou, name) for name, home in homes_of("segiou").items() if "." in home)
+    for one in (*filter(callable, public), *OTHERS):
+        kinds = {p.kind for p in inspect.signature(one).parameters.values()}
+        if kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}:
+            yield one
+
+
+@pytest.mark.parametrize("function", [*functions()], ids=lambda one: one.__name__)
+def test_unknown_options_are_named(function):
+    name, known = function.__name__, inspect.signature(function).parameters
+    for option in ("ignore_index", "num_classes", "qqq"):
+        # Before missing arguments are.
+        with pytest.raises(TypeError, match=rf"^{name} has no option '{option}'; ") as caught:
+            function(**{option: 1})
+        if option == "ignore_index" and {"ignore", "options"} & {*known}:
+            assert str(caught.value).endswith("did you mean ignore?")
+        if option == "num_classes" and "labels" in known:
+            assert str(caught.value).endswith(
+                "pass the number of classes, or their names, as labels"
+            )
+
+
+def test_a_function_without_labels_does_not_advise_them():
+    with pytest.raises(TypeError, match="compare has no option 'measures'; choose from runs, "):
+        segiou.compare(measures=["boundary"])
+
+
+def test_options_are_those_of_the_signature():
+    assert [*inspect.signature(segiou.ConfusionMatrix).parameters] == [
+        *("labels", "pred_labels", "ignore", "exclude", "unassigned")
+    ]
