@@ -154,9 +154,7 @@ def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
     import inspect
 
     parameters = [*inspect.signature(hook.__init__).parameters.values()][1:]  # type: ignore[misc]
-    names = [
-        one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-    ]
+    names = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
     check_names(hook.__name__, options, [*names, *kind.__annotations__])
 
 

@@ -443,7 +443,6 @@ def _applicable(method: Method, prepared: Statistic) -> Method:
     return _MEDIANS if is_ordered else "percentile"
 
 
-@names_options
 def bootstrap(
     counts: Counts | HasCounts,
     metric: Metric = "iou",
