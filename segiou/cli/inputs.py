@@ -95,7 +95,8 @@ def command_of(parsed: argparse.Namespace) -> str:
 
 def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
     """Background and the classes that have files; None if no file matches."""
-    from segiou.masks.sources.class_files import BACKGROUND, check_pattern, classes_of
+    from segiou.masks.reading import check_pattern
+    from segiou.masks.sources.class_files import BACKGROUND, classes_of
     from segiou.masks.sources.opening import open_source
 
     check_pattern("--class-files", pattern)

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import (
-    check_choice,
-    check_flag,
-    check_kind,
-    check_path,
-    names_options,
-)
+from segiou._support.arguments import check_kind, check_path, names_options
 from segiou._support.files import os_problem
 from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet, background_of
@@ -91,11 +85,10 @@ def read_mask(
     """
     if labels is not None:
         check_kind("labels", labels, LabelSet, "a LabelSet, as returned by segiou.load_labels")
-    check_flag("allow_lossy", allow_lossy)
-    from segiou.masks.colors import READINGS, as_read
+    from segiou.masks.colors import as_read
+    from segiou.masks.reading import Reading
 
-    if read_palette is not None:
-        check_choice("read_palette", read_palette, READINGS)
+    Reading(allow_lossy=allow_lossy, read_palette=read_palette)
     raw = as_read(open_mask(path), path, read_palette)
     return to_labels(raw, path, labels, allow_lossy=allow_lossy)
 

@@ -21,20 +21,21 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
-from segiou.masks.colors import READINGS, ReadPalette
+from segiou.masks.colors import ReadPalette
 from segiou.masks.formats.slicer import joined, values_of, with_values
 from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
 from segiou.masks.raw_mask import RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
+from segiou.masks.reading import STACKED, Reading
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.one_file import check_different
-from segiou.masks.sources.opening import adjusted, open_source
+from segiou.masks.sources.opening import open_source, read_by
 from segiou.masks.sources.pairing import pair_folders
 from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.raters.result import RaterAgreement
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
-from segiou.scoring.array_axes import ARRAY_AXES, STACKED, check_is_volume
+from segiou.scoring.array_axes import check_is_volume
 from segiou.scoring.file_pairs import check_palettes, files_of
 from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
 from segiou.scoring.segment_classes import labels_of, segments_in
@@ -134,16 +135,13 @@ def compare_raters(
     """
     check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
     options = ClassOptions.of(labels_of(labels, raters.values()), ignore=ignore)
-    if array_axes is not None:
-        check_choice("array_axes", array_axes, ARRAY_AXES)
-    if read_palette is not None:
-        check_choice("read_palette", read_palette, READINGS)
+    reading = Reading(array_axes=array_axes, read_palette=read_palette)
     everyone = {**raters, **({} if model is None else {model_name: model})}
     if model is not None and model_name in raters:
         msg = f"the model and a rater are both named {model_name!r}; pass another model_name"
         raise ValueError(msg)
     votes, ids, unit = [], [], "pixels"
-    for case in rater_cases(everyone, options, array_axes, read_palette):
+    for case in rater_cases(everyone, options, reading):
         if on_case is not None:
             on_case(case)
         votes.append(case.votes)
@@ -162,16 +160,13 @@ def compare_raters(
 
 
 def rater_cases(
-    everyone: Mapping[str, Masks],
-    options: ClassOptions,
-    axes: str | None = None,
-    palette: ReadPalette | None = None,
+    everyone: Mapping[str, Masks], options: ClassOptions, reading: Reading
 ) -> Iterator[RaterCase]:
     """Read the cases of all raters in the order of their names; DataError with every problem."""
     # One value per name of a segment, that of the class or of the first rater.
     segments = joined(segments_in(masks).items() for masks in everyone.values())
     wanted = segments | values_of(options.labels)
-    sides = [_Side.of(masks, options, axes, palette, wanted) for masks in everyone.values()]
+    sides = [_Side.of(masks, options, reading, wanted) for masks in everyone.values()]
     problems: list[Problem] = []
     matched = _matched(sides)
     _check_files(sides, [*matched.values()])
@@ -180,7 +175,7 @@ def rater_cases(
         for i, side in enumerate(sides)
         if side.source is not None
     ]
-    if palette is None:
+    if reading.read_palette is None:
         check_palettes(in_files, options.labels)
     for number, name in enumerate(everyone):
         rows = [row for row in matched.values() if row[number] is not None]
@@ -207,22 +202,17 @@ class _Side(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        masks: Masks,
-        options: ClassOptions,
-        axes: str | None,
-        palette: ReadPalette | None,
-        segments: Mapping[str, int],
+        cls, masks: Masks, options: ClassOptions, reading: Reading, segments: Mapping[str, int]
     ) -> _Side:
         if isinstance(masks, Mapping):
             arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
         place = open_source(masks)
-        read_as, _ = adjusted(place, place, {"read_palette": palette})
-        source = StackedArrays(read_as) if axes == STACKED else read_as
+        read_as = read_by(reading, place)
+        source = StackedArrays(read_as) if reading.array_axes == STACKED else read_as
 
         def read(path: str) -> tuple[NDArray[Any], Any]:
-            return _decoded(source, path, options, axes, segments)
+            return _decoded(source, path, options, reading, segments)
 
         return cls(files_of(source), read, options, source)
 
@@ -241,12 +231,12 @@ def _decoded(
     source: Source,
     path: str,
     options: ClassOptions,
-    axes: str | None,
+    reading: Reading,
     segments: Mapping[str, int],
 ) -> tuple[NDArray[Any], Any]:
     data, _ = source.read(path)
     raw: RawMask = from_bytes(data, path)
-    if not (axes or raw.volume or raw.spacing) and not raw.is_color:
+    if not (reading.array_axes or raw.volume or raw.spacing) and not raw.is_color:
         raw = raw._replace(values=raw.values.reshape(image_shape(raw.values.shape)))
         check_is_volume(tuple(raw.values.shape), path)
     raw = with_values(raw, segments, path)

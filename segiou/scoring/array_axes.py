@@ -8,11 +8,6 @@ from segiou.masks.formats.numpy_files import is_of_nnunet
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.measures.mask_pair import ScoredPrediction
 
-#: Axes of a volume, in the order of the file of a volume or reversed.
-OF_VOLUMES = ("xyz", "zyx")
-#: Axes of a stack of images.
-STACKED = "nyx"
-ARRAY_AXES = (*OF_VOLUMES, STACKED)
 #: Without the option: recorded in runs.
 BY_SHAPE = "by shape"
 Shape = tuple[int, ...]

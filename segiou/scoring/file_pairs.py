@@ -64,7 +64,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
         return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
     files = _files_of_both(truth, pred)
     is_chosen = job and (
-        job.class_files or job.truth_suffix or job.pred_suffix or job.key or job.pairs
+        job.reading.class_files or job.truth_suffix or job.pred_suffix or job.key or job.pairs
     )
     if job is not None and not is_chosen:
         sides = job.options.labels, job.options.pred_labels
@@ -120,7 +120,7 @@ def check_palettes(
 
 def _palettes_in(source: Source, paths: Sequence[str]) -> Iterator[PaletteUse]:
     """Palettes of a sample of the files of a place, unless an option determines the reading."""
-    if isinstance(source, AdjustedSource) and source.palette is not None:
+    if isinstance(source, AdjustedSource) and source.reading.read_palette is not None:
         return
     for path in paths[:: max(1, -(-len(paths) // _PALETTES))]:
         if not path.lower().endswith(PALETTE_SUFFIXES):

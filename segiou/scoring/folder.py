@@ -17,6 +17,7 @@ from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, U
 from segiou.labels.loading import labelset_names
 from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.raw_mask import MaskError
+from segiou.masks.reading import Geometry
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder
 from segiou.masks.sources.pairing import Pair, Pairing
@@ -27,7 +28,7 @@ from segiou.runs.run import Run
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
 from segiou.scoring.job import Job
-from segiou.scoring.pair import Geometry, PairScorer
+from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import NOT_IGNORED, UNDECLARED, DataError, ScoringInterrupted
 from segiou.scoring.segment_classes import has_segments, labels_of, segments_in
 
@@ -280,11 +281,10 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if not problems:
         calls.on_paired(pairs)
     header = job.header(pairing, len(pairs))
-    lossy, size, axes = job.allow_lossy, job.resize_pred, job.axes_of_volumes
     segments: tuple[tuple[str, int], ...] = ()
     if any(has_segments(pair.truth) for pair in pairing.pairs):  # of all, whatever the shard
         segments = tuple(segments_in(place_of(job.sources[0])).items())
-    scorer = PairScorer(header, *job.sources, lossy, size, job.geometry, nodata, axes, segments)
+    scorer = PairScorer(header, *job.sources, job.reading, nodata, segments)
     score_into = partial(_score_into, job, pairs, scorer, calls, executor)
     if job.run is None:
         images = _InMemory()
@@ -429,7 +429,7 @@ def _better_labels(
     """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
     labels = job.options.labels
     undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
-    if (2 * len(undeclared) >= len(problems) > 0 or not problems) and not job.class_files:
+    if (2 * len(undeclared) >= len(problems) > 0 or not problems) and not job.reading.class_files:
         from segiou.scoring.label_fits import fits_text, least_mean
 
         least = None if problems else least_mean(run)

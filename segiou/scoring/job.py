@@ -9,35 +9,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from segiou._support.arguments import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_kind,
-    check_number,
-    refuse_kind,
-)
+from segiou._support.arguments import check_choice, check_integer, check_kind, refuse_kind
 from segiou._support.files import Problem
 from segiou._support.text import did_you_mean, encodable, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.colors import READINGS, ReadPalette
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
 from segiou.masks.read import from_bytes
+from segiou.masks.reading import OF_VOLUMES, STACKED, Reading
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
-from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, check_pattern, undeclared_files
+from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, undeclared_files
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, is_pattern
-from segiou.masks.sources.opening import ADJUSTMENTS, adjusted, is_array_name, open_source
+from segiou.masks.sources.opening import adjusted, is_array_name, open_source
 from segiou.masks.sources.pairing import Pairing
 from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import plans_of, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
-from segiou.scoring.array_axes import ARRAY_AXES, BY_SHAPE, OF_VOLUMES, STACKED
+from segiou.scoring.array_axes import BY_SHAPE
 from segiou.scoring.id_lists import ids_of
-from segiou.scoring.pair import Geometry
 from segiou.scoring.problems import DataError
 
 if TYPE_CHECKING:
@@ -45,14 +37,10 @@ if TYPE_CHECKING:
     from segiou.measures.plan import Plan
 
 Unpaired = Literal["error", "skip"]
-#: Arguments that choose the pairs and how they are read; runs record them.
-PAIR_ARGUMENTS: Final = (
-    *("truth_suffix", "pred_suffix", "key", "ids", "pairs", "missing", "extra"),
-    *("on_error", "allow_lossy", "resize_pred", "geometry", "array_axes", "class_files"),
-    *ADJUSTMENTS,
-)
-#: Those that can change the counts of a pair.
-_READING = ("allow_lossy", "resize_pred", "geometry", "array_axes", "class_files", *ADJUSTMENTS)
+#: Arguments that choose the pairs.
+_PAIRS = ("truth_suffix", "pred_suffix", "key", "ids", "pairs", "missing", "extra", "on_error")
+#: These, and how pairs are read; runs record them.
+PAIR_ARGUMENTS: Final = (*_PAIRS, *Reading.names())
 _PATH = (str, os.PathLike), "a path or a URL"
 
 
@@ -70,10 +58,10 @@ class Job:
         Where the ids were read from; empty if they were given.
     protocol : Protocol, optional
         The averaging protocol.
-    on_error, allow_lossy, resize_pred, geometry, spacing, measures
-        How pairs are read and measured, as in :func:`segiou.score_folder`.
-    truth_threshold, pred_threshold, array_key, array_axes, class_files, roi, read_palette
-        How masks are changed as they are read, as in :func:`segiou.score_folder`.
+    reading : Reading
+        How masks are read.
+    on_error, spacing, measures
+        How pairs are measured, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
     command : str
@@ -100,16 +88,7 @@ class Job:
     missing: Unpaired = "error"
     extra: Unpaired = "error"
     on_error: Literal["stop", "skip"] = "stop"
-    allow_lossy: bool = False
-    resize_pred: Literal["nearest"] | None = None
-    geometry: Geometry = "check"
-    truth_threshold: float | None = None
-    pred_threshold: float | None = None
-    array_key: str | None = None
-    array_axes: str | None = None
-    class_files: str | None = None
-    roi: str | Path | None = None
-    read_palette: ReadPalette | None = None
+    reading: Reading = field(default_factory=Reading)
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
     run: str | Path | None = None
@@ -142,7 +121,8 @@ class Job:
             arguments["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
             arguments["ids"] = ids_of(ids)
         arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
-        if arguments.get("class_files"):  # the remaining pixels are not a class
+        arguments["reading"] = Reading.of(given)
+        if arguments["reading"].class_files:  # the remaining pixels are not a class
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0
             options = replace(options, exclude=tuple({**dict.fromkeys(options.exclude), at: 0}))
@@ -158,58 +138,42 @@ class Job:
         if self.shard is not None:
             _check_shard(self.shard)
         for name in ("truth_threshold", "pred_threshold"):
-            if getattr(self, name) is not None and self.options.num_classes != 2:
+            if name in self.reading.chosen and self.options.num_classes != 2:
                 msg = f"{name} requires two classes, got {self.options.num_classes}"
                 raise ValueError(msg)
-        if self.class_files is not None:
-            check_pattern("class_files", self.class_files)
         if self.pairs is not None:
-            self._check_alone("pairs", ("truth_suffix", "pred_suffix", "key", "ids", "class_files"))
-        if self.array_key and self.array_key.count(",") > 1:
-            msg = f"array_key {self.array_key!r}: expected one name, or one each for truth and pred"
-            raise ValueError(msg)
+            self._check_alone()
         # Values too far apart to be counted are rejected here once, not for every pair.
         Encoding.of_classes(self.options)
 
-    def _check_alone(self, name: str, others: Iterable[str]) -> None:
-        """ValueError if an argument is given with one that it replaces."""
-        if given := [other for other in others if getattr(self, other) is not None]:
-            msg = f"{name} names the pairs, so {given[0]} would have no effect; omit one of them"
+    def _check_alone(self) -> None:
+        """ValueError if the table of pairs is given with an argument that it replaces."""
+        names = ("truth_suffix", "pred_suffix", "key", "ids")
+        others = {name: getattr(self, name) for name in names} | self.reading.chosen
+        if given := [name for name in (*names, "class_files") if others.get(name) is not None]:
+            msg = f"pairs names the pairs, so {given[0]} would have no effect; omit one of them"
             raise ValueError(msg)
 
     def _check_kinds(self) -> None:
-        texts = ("truth_suffix", "pred_suffix", "key", "name", "array_key")
+        texts = ("truth_suffix", "pred_suffix", "key", "name")
         kinds: dict[str, Any] = {
-            **dict.fromkeys(("truth", "pred", "run", "roi", "pairs"), _PATH),
+            **dict.fromkeys(("truth", "pred", "run", "pairs"), _PATH),
             **dict.fromkeys(texts, (str, "text")),
             "storage_options": (Mapping, "a mapping"),
             "dask": (str, "the address of a Dask scheduler"),
-            "class_files": (str, "a pattern such as '{id}/{class}'"),
         }
         for name, kind in kinds.items():
             if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
                 check_kind(name, value, *kind)
-        check_flag("allow_lossy", self.allow_lossy)
         for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
-        for name in ("truth_threshold", "pred_threshold"):
-            if (value := getattr(self, name)) is not None and check_number(name, value, 0) == 0:
-                msg = f"{name} must be above 0"
-                raise ValueError(msg)
 
     def _check_choices(self) -> None:
         choices: dict[str, tuple[str, ...]] = {
             **dict.fromkeys(("missing", "extra"), get_args(Unpaired)),
             "on_error": ("stop", "skip"),
-            "geometry": get_args(Geometry),
         }
-        if self.resize_pred is not None:
-            choices["resize_pred"] = ("nearest",)
-        if self.array_axes is not None:
-            choices["array_axes"] = ARRAY_AXES
-        if self.read_palette is not None:
-            choices["read_palette"] = READINGS
         for name, allowed in choices.items():
             check_choice(name, getattr(self, name), allowed)
 
@@ -239,21 +203,29 @@ class Job:
     @property
     def recorded(self) -> dict[str, object]:
         """The arguments of the pairs that differ from the defaults, for the run."""
-        return self._chosen(PAIR_ARGUMENTS)
+        usual = {one.name: one.default for one in fields(self)}
+        values = vars(self) | {"ids": encodable(self.listed_in) or None}
+        values["pairs"] = None if self.pairs is None else encodable(str(self.pairs))
+        chosen = {name: values[name] for name in _PAIRS if values[name] != usual[name]}
+        return chosen | self._recorded_reading.chosen
 
     def _recorded_for(self, pairing: Pairing) -> dict[str, object]:
         """The arguments recorded; without volumes, arrays have no order compared with them."""
         recorded = self.recorded
-        if self.axes_of_volumes is not None and not _has_arrays(pairing):
+        if self.reading.axes_of_volumes is not None and not _has_arrays(pairing):
             del recorded["array_axes"]
         return recorded
 
-    def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
-        """Arguments that differ from the defaults, as runs record them."""
-        usual = {one.name: one.default for one in fields(self)}
-        values = vars(self) | {"ids": encodable(self.listed_in) or None, "roi": self._roi}
-        values["pairs"] = None if self.pairs is None else encodable(str(self.pairs))
-        return {name: values[name] for name in names if values[name] != usual[name]}
+    @cached_property
+    def _recorded_reading(self) -> Reading:
+        """How masks are read, with the place of regions of interest; absolute in a run file."""
+        if (roi := self.reading.roi) is None:
+            return self.reading
+        if is_array_name(roi, open_source(self.truth, self.storage_options)):
+            return replace(self.reading, roi=str(roi))
+        source = open_source(roi, self.storage_options)
+        place = _absolute(source) if self.run is not None else source
+        return replace(self.reading, roi=place.root)
 
     def header(self, pairing: Pairing, expected: int) -> Header:
         """The header of the run.
@@ -285,8 +257,8 @@ class Job:
         )
         if self.run is None:
             return header
-        always = {"allow_lossy": self.allow_lossy, "resize_pred": self.resize_pred}
-        reading = always | self._chosen(_READING)
+        always = {name: getattr(self.reading, name) for name in ("allow_lossy", "resize_pred")}
+        reading = always | self._recorded_reading.chosen
         return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
     def _has_volumes(self, pairing: Pairing) -> bool:
@@ -315,22 +287,27 @@ class Job:
         if self.run is not None:
             # A run file stores absolute paths, so that it can be read from any folder.
             sources = [_absolute(source) for source in sources]
-        if self.array_axes in OF_VOLUMES:
+        if self.reading.array_axes in OF_VOLUMES:
             _check_no_stores(sources)
-        if self.class_files is not None:
+        if self.reading.class_files is not None:
             sources = self._joined_classes(sources)
-        options = {name: getattr(self, name) for name in (*ADJUSTMENTS, "storage_options")}
-        sources = list(adjusted(sources[0], sources[1], options | {"roi": self._roi}))
-        if self.array_axes == STACKED:
+        reading = self._recorded_reading
+        sources = [*adjusted(sources[0], sources[1], reading, self.storage_options)]
+        if reading.array_axes == STACKED:
             sources = [StackedArrays(source) for source in sources]
         for measure in self.measures:
             sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]
 
+    @property
+    def _pattern(self) -> str:
+        """The pattern of files of classes."""
+        return str(self.reading.class_files)
+
     def _joined_classes(self, files: list[Source]) -> list[Source]:
         """Sources of one file per class as masks; DataError if no file matches."""
         labels = self.options.labels, self.options.pred_labels
-        pattern = str(self.class_files)
+        pattern = self._pattern
         if self.extra == "error" and (problems := self._undeclared(files)):
             raise DataError(problems)
         try:
@@ -351,7 +328,7 @@ class Job:
         problems = []
         sides = zip(files, (self.options.labels, self.options.pred_labels), strict=True)
         for source, labels in sides:
-            for name, paths in undeclared_files(source, str(self.class_files), labels).items():
+            for name, paths in undeclared_files(source, self._pattern, labels).items():
                 near = did_you_mean(name, labels.class_names)
                 text = f"class {name!r} of {plural(len(paths), 'file')} is not declared{near}"
                 fix = "declare or rename it, or skip such files: extra='skip' (--extra skip)"
@@ -360,38 +337,23 @@ class Job:
 
     def skipped_classes(self) -> list[Problem]:
         """The files of undeclared classes that are skipped on request."""
-        if self.class_files is None or self.extra == "error":
+        if self.reading.class_files is None or self.extra == "error":
             return []
         sides = zip(self.sources, (self.options.labels, self.options.pred_labels), strict=True)
         return [
             Problem(path, f"is of class {name!r}, which is not declared")
             for source, labels in sides
             if isinstance(masks := place_of(source), ClassMasks)
-            for name, paths in undeclared_files(masks.files, str(self.class_files), labels).items()
+            for name, paths in undeclared_files(masks.files, self._pattern, labels).items()
             for path in paths
         ]
 
     def _opened(self, place: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""
         is_npz = str(place).lower().endswith(".npz") and not is_pattern(str(place))
-        if self.array_key and is_npz:
+        if self.reading.array_key and is_npz:
             return LocalFolder(str(Path(place).expanduser()))
         return open_source(place, self.storage_options)
-
-    @property
-    def axes_of_volumes(self) -> str | None:
-        """The order of the axes of arrays that are volumes; None if it was not given."""
-        return self.array_axes if self.array_axes in OF_VOLUMES else None
-
-    @property
-    def _roi(self) -> str | None:
-        """The place of the regions of interest; absolute in a run file."""
-        if self.roi is None:
-            return None
-        if is_array_name(self.roi, open_source(self.truth, self.storage_options)):
-            return str(self.roi)
-        source = open_source(self.roi, self.storage_options)
-        return (_absolute(source) if self.run is not None else source).root
 
 
 def _check_shard(shard: object) -> None:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from segiou.masks.formats.image_files import Scratch
 from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels, with_background
+from segiou.masks.reading import Reading
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
@@ -43,8 +44,6 @@ from segiou.scoring.problems import (
 if TYPE_CHECKING:
     from segiou.measures.object_mask import ObjectMask
     from segiou.runs.header import Header
-
-Geometry = Literal["check", "ignore", "reorient"]
 
 Result = ImageCount | list[Problem]
 T = TypeVar("T")
@@ -78,16 +77,10 @@ class PairScorer:
         The classes and measures.
     truth_source, pred_source : Source
         The places of the files.
-    allow_lossy : bool
-        Whether JPEG masks are accepted.
-    resize_pred : {"nearest"}, optional
-        Resize predictions, never truth, to the truth's size.
-    geometry : {"check", "ignore", "reorient"}
-        How to treat volumes whose geometry differs from the truth's.
+    reading : Reading
+        How masks are read.
     nodata : int, optional
         Nodata value of the first truth file.
-    array_axes : {"xyz", "zyx"}, optional
-        Order of the axes of arrays that are volumes, or paired with volumes.
     segments : tuple of (str, int)
         Values of the segments of 3D Slicer's files that are not classes, by name.
     """
@@ -95,11 +88,8 @@ class PairScorer:
     header: Header
     truth_source: Source = _HERE
     pred_source: Source = _HERE
-    allow_lossy: bool = False
-    resize_pred: Literal["nearest"] | None = None
-    geometry: Geometry = "check"
+    reading: Reading = Reading()
     nodata: int | None = None
-    array_axes: str | None = None
     segments: tuple[tuple[str, int], ...] = ()
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
@@ -144,7 +134,7 @@ class PairScorer:
             data, stamp = small or source.read(path)
             return OpenMask(np.empty(0), stamp, content=data)
         if small is None and self._reader is None:
-            big = open_large(stack, path, source, labels, self.allow_lossy)
+            big = open_large(stack, path, source, labels, self.reading.allow_lossy)
             if big is not None:
                 return big
         data, stamp = small or source.read(path)
@@ -156,7 +146,7 @@ class PairScorer:
         self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, annotations: dict[str, Any]
     ) -> OpenMask | None:
         """The mask with ids of objects; None if no measure reads them from such a file."""
-        if self._reader is None or (raw.lossy and not self.allow_lossy):
+        if self._reader is None or (raw.lossy and not self.reading.allow_lossy):
             return None
         ids = self._reader.read(raw, path, labels, annotations)
         if ids is None:
@@ -172,7 +162,7 @@ class PairScorer:
             raw = with_values(raw, {**dict(self.segments), **values_of(labels)}, path)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
-        how = {"allow_lossy": self.allow_lossy, "pages": True}
+        how = {"allow_lossy": self.reading.allow_lossy, "pages": True}
         values = raw.values if sets else to_labels(raw, path, labels, **how)
         return OpenMask(
             values,
@@ -187,7 +177,7 @@ class PairScorer:
 
     def _fits(self, pair: Pair, truth: OpenMask | Problem | None = None) -> Fits | None:
         """The check that rejects predictions of another shape unread; None if any may fit."""
-        if not isinstance(truth, OpenMask) or self.resize_pred or self._reader is not None:
+        if not isinstance(truth, OpenMask) or self.reading.resize_pred or self._reader is not None:
             return None
         shape = tuple(truth.values.shape)
         is_array = truth.volume is not None and not pair.pred.lower().endswith(VOLUME_SUFFIXES)
@@ -250,7 +240,7 @@ class PairScorer:
         """Both sides, an array paired with a volume with the axes of the volume."""
         if truth.volume is pred.volume is None and self._spacing(pair, truth) is None:
             spacings = [plan.masks.spacing for plan in self.header.plans]
-            if self.array_axes is None and not any(spacings):
+            if self.reading.axes_of_volumes is None and not any(spacings):
                 shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
                 truth, pred = truth.as_image(shapes[1]), pred.as_image(shapes[0])
                 check_is_volume(tuple(truth.values.shape), pair.truth)
@@ -259,7 +249,7 @@ class PairScorer:
         path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)
         shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
         wanted = shapes[array is truth]
-        if not is_reversed(shapes[array is pred], wanted, self.array_axes, path):
+        if not is_reversed(shapes[array is pred], wanted, self.reading.axes_of_volumes, path):
             return truth, pred
         if array.is_big:
             raise MaskError(path, f"has reversed axes and {_TOO_LARGE_TO_TURN}")
@@ -275,7 +265,7 @@ class PairScorer:
     def _in_one_extent(self, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
         """Both sides on one grid, if 3D Slicer has saved them without their empty border."""
         volumes = truth.volume, pred.volume
-        if self.geometry == "ignore" or volumes[0] is None or volumes[1] is None:
+        if self.reading.geometry == "ignore" or volumes[0] is None or volumes[1] is None:
             return truth, pred
         is_plain = not any(
             one.is_big or one.objects or one.valid is not None for one in (truth, pred)
@@ -286,7 +276,7 @@ class PairScorer:
         from segiou.masks.formats.volumes import reorient
 
         other = volumes[1]
-        if self.geometry == "reorient" and other.orientation != volumes[0].orientation:
+        if self.reading.geometry == "reorient" and other.orientation != volumes[0].orientation:
             other = reorient(other, volumes[0])
         sides = zip((truth, pred), in_one_extent(volumes[0], other), strict=True)
         first, second = (replace(one, values=new.values, volume=new) for one, new in sides)
@@ -299,7 +289,7 @@ class PairScorer:
         if truth.volume is None or path.lower().endswith(VOLUME_SUFFIXES):
             scored: ScoredPrediction = read(shape)
             return scored
-        return scored_in_order(read, path, content, shape, self.array_axes)
+        return scored_in_order(read, path, content, shape, self.reading.axes_of_volumes)
 
     def _fitted(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
         """The prediction with the grid, the size and the background label of its truth."""
@@ -311,7 +301,8 @@ class PairScorer:
             values = with_background(pred.values, background, truth.outside[1], pair.pred)
             pred = replace(pred, values=values)
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        if self.resize_pred is None or len(shapes[0]) != len(shapes[1]) or is_swapped(shapes):
+        is_fixed = self.reading.resize_pred is None
+        if is_fixed or len(shapes[0]) != len(shapes[1]) or is_swapped(shapes):
             _check_size(pair, *shapes)
         return pred if shapes[0] == shapes[1] else pred.resized(shapes[0])
 
@@ -425,7 +416,7 @@ class PairScorer:
 
     def _aligned(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
         """The prediction on the grid of its truth; MaskError if they differ."""
-        if self.geometry == "ignore":
+        if self.reading.geometry == "ignore":
             return pred
         if truth.raster and pred.raster:
             shapes = truth.values.shape, pred.values.shape
@@ -438,7 +429,7 @@ class PairScorer:
 
         volume = pred.volume
         turned = volume.orientation != truth.volume.orientation and pred.scores is None
-        if self.geometry == "reorient" and turned:
+        if self.reading.geometry == "reorient" and turned:
             if pred.is_big:
                 raise MaskError(pair.pred, _TOO_LARGE_TO_TURN)
             volume = reorient(volume, truth.volume)

@@ -11,10 +11,11 @@ import numpy as np
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
-from segiou.masks.colors import ReadPalette, as_read, packed
+from segiou.masks.colors import as_read, packed
 from segiou.masks.formats.numpy_files import array_names
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
+from segiou.masks.reading import Reading
 from segiou.masks.sources.class_files import inside
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import pair_folders
@@ -32,26 +33,26 @@ class AdjustedSource:
         The files.
     key : str
         Name of the array in ``.npz`` files with several.
-    threshold : float, optional
-        Grey values or scores from this one on are the second of two classes.
+    reading : Reading
+        How masks are read.
+    side : int
+        0 for the truth, 1 for predictions.
     roi : Source or str, optional
         Masks of the regions of interest, which are 0 outside, or the name of their array in
         the ``.npz`` files of the masks.
-    palette : {"indices", "colors"}, optional
-        Reading of palette images.
     """
 
     place: Source
     key: str = ""
-    threshold: float | None = None
+    reading: Reading = Reading()
+    side: int = 0
     roi: Source | str | None = None
-    palette: ReadPalette | None = None
     #: The region of each file, once it is known.
     _regions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers look up the regions they need instead of receiving the whole listing.
-        return type(self), (self.place, self.key, self.threshold, self.roi, self.palette)
+        return type(self), (self.place, self.key, self.reading, self.side, self.roi)
 
     @property
     def root(self) -> str:
@@ -104,10 +105,11 @@ class AdjustedSource:
         path : str
             The file.
         """
-        raw = from_bytes(data, path, key=self.key, floats=self.threshold is not None)
-        raw = as_read(raw, path, self.palette)
-        if self.threshold is not None:
-            raw = _thresholded(raw, path, self.threshold)
+        threshold = self.reading.threshold_of(self.side)
+        raw = from_bytes(data, path, key=self.key, floats=threshold is not None)
+        raw = as_read(raw, path, self.reading.read_palette)
+        if threshold is not None:
+            raw = _thresholded(raw, path, threshold)
         if self.roi is None:
             return raw
         if isinstance(self.roi, str):

@@ -21,30 +21,21 @@ from segiou.masks.colors import packed
 from segiou.masks.finding import split_ending
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
+from segiou.masks.reading import ONE_IMAGE
 from segiou.masks.sources.folders import Source
 
 _FINDING = Lock()
 #: Name of the pixels outside all classes.
 BACKGROUND = "background"
 _MARKED = re.compile(r"(?P<id>.+)_class_(?P<name>[^/]+)")
-#: Pattern of a folder with the files of a single image.
-_OF_ONE = "{class}"
 #: Pattern of one folder per class.
 IN_FOLDERS = "{class}/{id}"
-
-
-def check_pattern(name: str, pattern: str) -> None:
-    """Raise a ValueError unless a pattern has ``{id}`` and ``{class}`` once, or is ``{class}``."""
-    counts = pattern.count("{id}"), pattern.count("{class}")
-    if counts != (1, 1) and pattern != _OF_ONE:
-        msg = f"{name} must contain {{id}} and {{class}} once, got {pattern!r}"
-        raise ValueError(msg)
 
 
 def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
     """The groups ``id`` and ``name`` of a file below a root; None if it does not match."""
     named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
-    if pattern == _OF_ONE:
+    if pattern == ONE_IMAGE:
         named = f"(?P<id>){named}"
     compiled = re.compile(named.replace(r"\{class\}", "(?P<name>[^/]+)"))
     start = len(root) + path[len(root) :].startswith("/")
@@ -243,7 +234,7 @@ def class_layout(
     if not all(re.search(r"[^\W\d]{2}", name) for name in names):
         return None
     if below <= {""}:
-        return (_OF_ONE, names) if names else None
+        return (ONE_IMAGE, names) if names else None
     middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
     return f"{{id}}/{middle}{{class}}", names
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from segiou._support.files import Stamp
-from segiou.masks.colors import ReadPalette
 from segiou.masks.finding import check_found
 from segiou.masks.raw_mask import RawMask
-from segiou.masks.sources.adjusted import AdjustedSource
+from segiou.masks.reading import Reading
+from segiou.masks.sources.adjusted import AdjustedSource, place_of
 from segiou.masks.sources.folders import (
     LocalFolder,
     PatternFolder,
@@ -29,8 +29,6 @@ _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 _TABLES = (".xml", ".csv", ".tsv")
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
-#: Options of :func:`adjusted`.
-ADJUSTMENTS = ("truth_threshold", "pred_threshold", "array_key", "roi", "read_palette")
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
@@ -190,17 +188,27 @@ class Shards:
             yield open_source(f"{path}/{column}" if column else path)
 
 
-def adjusted(truth: Source, pred: Source, options: Mapping[str, Any]) -> tuple[Source, Source]:
-    """Both sources with these options; unchanged without any."""
-    keys = (options.get("array_key") or "").split(",")
-    roi = options.get("roi")
-    is_name = roi is not None and is_array_name(roi, truth)
-    region = roi if roi is None or is_name else open_source(roi, options.get("storage_options"))
-    palette = options.get("read_palette")
-    return (
-        _with(truth, keys[0], options.get("truth_threshold"), region, palette),
-        _with(pred, keys[-1], options.get("pred_threshold"), None, palette),
-    )
+def adjusted(
+    truth: Source,
+    pred: Source,
+    reading: Reading,
+    storage_options: Mapping[str, Any] | None = None,
+) -> tuple[Source, Source]:
+    """Both sources with masks as these options read them."""
+    roi: Any = reading.roi
+    if roi is not None and not is_array_name(roi, truth):
+        roi = open_source(roi, storage_options)
+    return read_by(reading, truth, roi=roi), read_by(reading, pred, side=1)
+
+
+def read_by(
+    reading: Reading, source: Source, *, side: int = 0, roi: Source | str | None = None
+) -> Source:
+    """The source with masks as these options read them; unchanged without any."""
+    if roi is None and not reading.adjusts(side):
+        return source
+    named = source.key if isinstance(source, AdjustedSource) else ""  # FILE.npz/KEY
+    return AdjustedSource(place_of(source), reading.key_of(side) or named, reading, side, roi)
 
 
 def is_array_name(roi: str | Path, truth: Source) -> bool:
@@ -213,18 +221,3 @@ def is_array_name(roi: str | Path, truth: Source) -> bool:
     except ValueError:  # reported when the masks are paired
         return False
     return files[-1].lower().endswith(".npz")
-
-
-def _with(
-    source: Source,
-    key: str,
-    threshold: float | None,
-    roi: Source | str | None,
-    palette: ReadPalette | None,
-) -> Source:
-    if not key and threshold is None and roi is None and palette is None:
-        return source
-    if isinstance(source, AdjustedSource):  # FILE.npz/KEY
-        key = key or source.key
-        return replace(source, key=key, threshold=threshold, roi=roi, palette=palette)
-    return AdjustedSource(source, key, threshold, roi, palette)

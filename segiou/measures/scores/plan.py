@@ -31,7 +31,7 @@ from segiou.counting.scores import scores_to_labels
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.formats.numpy_files import is_of_nnunet
 from segiou.masks.raw_mask import MaskError, RawMask
-from segiou.masks.sources.class_files import check_pattern
+from segiou.masks.reading import check_pattern
 from segiou.masks.sources.folders import Source
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Measure, read_number

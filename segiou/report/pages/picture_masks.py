@@ -18,10 +18,11 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, open_mask, to_labels, with_background
+from segiou.masks.reading import Reading
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
-from segiou.masks.sources.opening import ADJUSTMENTS, adjusted
+from segiou.masks.sources.opening import adjusted
 from segiou.masks.windows import resized
 from segiou.measures.mask_pair import ScoredPrediction
 from segiou.measures.measure import Measure
@@ -86,15 +87,16 @@ class ScoreReader:
 
 def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
     """The reader of a run's files with the options that changed them as they were counted."""
-    adjustments = {name: run.provenance.get(name) for name in ADJUSTMENTS}
-    pattern = run.provenance.get("class_files")
-    if pattern is None and not any(adjustments.values()):
-        return read
+    # Pictures find the axes of arrays by their shapes.
+    reading = Reading.of({**run.provenance, "array_axes": None})
+    pattern = reading.class_files
     places: list[Any] = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
     if pattern is not None:
         label_sets = run.options.labels, run.options.pred_labels
         places = [ClassMasks.of(p, pattern, s) for p, s in zip(places, label_sets, strict=True)]
-    truth, pred = adjusted(places[0], places[1], adjustments)
+    truth, pred = adjusted(places[0], places[1], reading)
+    if pattern is None and [truth, pred] == places:
+        return read
     suffix = run.provenance.get("pred_suffix")
 
     def is_pred(path: str) -> bool:

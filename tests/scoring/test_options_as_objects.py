@@ -1,0 +1,49 @@
+"""Options have the same names and defaults in their class, in score_folder and in the command."""
+
+import inspect
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+
+import segiou
+from segiou.cli.options import build_parser, names_by_heading
+from segiou.masks.reading import Reading
+
+
+def test_options_of_reading_are_those_of_the_command_and_of_score_folder():
+    keywords = inspect.signature(segiou.score_folder).parameters
+    default = build_parser("score").get_default
+    by_heading = names_by_heading("score")["reading"]
+    assert {*Reading.names()} == {*by_heading} - {"on_error"}
+    for one in fields(Reading):
+        assert keywords[one.name].default == one.default == (default(one.name) or one.default)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"allow_lossy": "no"}, TypeError, "allow_lossy must be True or False, not str"),
+        ({"allow_lossy": 0}, TypeError, "allow_lossy must be True or False, not int"),
+        ({"geometry": "fix"}, ValueError, "geometry must be 'check', 'ignore' or 'reorient'"),
+        ({"geometry": None}, TypeError, "geometry must be 'check', 'ignore' or 'reorient'"),
+        ({"truth_threshold": 0}, ValueError, "truth_threshold must be above 0"),
+        ({"array_key": "a,b,c"}, ValueError, "expected one name, or one each for truth and pred"),
+        ({"class_files": "{id}"}, ValueError, "must contain {id} and {class} once, got '{id}'"),
+        ({"class_files": 1}, TypeError, "class_files must be a pattern"),
+        ({"roi": 1}, TypeError, "roi must be a path or a URL"),
+    ],
+)
+def test_each_option_of_reading_is_checked(given, error, text):
+    with pytest.raises(error) as raised:
+        Reading.of({**given, "another argument": 1})
+    assert text in str(raised.value)
+
+
+def test_reading_is_frozen_and_knows_what_was_chosen():
+    reading = Reading.of({"array_key": "gts,segs", "geometry": "check", "pred_threshold": 0.5})
+    assert reading.chosen == {"pred_threshold": 0.5, "array_key": "gts,segs"}
+    assert [reading.key_of(side) for side in (0, 1)] == ["gts", "segs"]
+    assert [reading.threshold_of(side) for side in (0, 1)] == [None, 0.5]
+    assert [Reading(array_key="a").key_of(side) for side in (0, 1)] == ["a", "a"]
+    with pytest.raises(FrozenInstanceError):
+        reading.geometry = "ignore"  # type: ignore[misc]
