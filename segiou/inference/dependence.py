@@ -33,6 +33,8 @@ _LAGS = 5
 _CORRELATED = 1.96
 #: Chance that names with irregular numbers are taken for sequences although images are independent.
 _CHANCE = 0.01
+#: The same of consecutive numbers, which frames of a video have, but also any numbered images.
+_CHANCE_IF_CONSECUTIVE = 0.1
 #: A variance below this is of rounding.
 _ROUNDING = 1e-24
 #: Images of one or two sequences from which on they are divided into batches.
@@ -232,6 +234,8 @@ class Design:
     dependence: Dependence | None = None
     independence: str = ""
     """Why images, as ``{images}``, are treated as independent, if they are."""
+    related: str = ""
+    """The regular expression that would group them by their names, if it finds groups."""
 
     def caution(self, image: str = "image") -> Caution | None:
         """The first caution about the units that applies; images have this noun."""
@@ -242,7 +246,8 @@ class Design:
         if kind in ("group", "sequence") and (largest := self._unequal()):
             return Caution(
                 f"the largest {kind} has {percent(largest)} of the {image}s, so the interval is "
-                "probably too narrow"
+                "probably too narrow",
+                *(self._if_independent(image) if kind == "sequence" else ()),
             )
         if self.dependence is None or kind == "sequence":
             return None
@@ -252,11 +257,18 @@ class Design:
         if kind == "image":
             return Caution(
                 f"dependence cannot be judged from {images} {image}s of {origin}",
-                *(DECLARED[0], f" if the {image}s are independent", DECLARED[1]),
+                *self._if_independent(image),
             )
         if kind == "batch" and images < _LEAST_IN_ONE:
-            return Caution(f"only {images} {image}s of {origin}, so the interval is a rough guide")
+            return Caution(
+                f"only {images} {image}s of {origin}, so the interval is a rough guide",
+                *(self._if_independent(image) if self.dependence.pattern else ()),
+            )
         return None
+
+    def _if_independent(self, image: str) -> tuple[str, str, str]:
+        """The option that declares images independent, with its condition, and the argument."""
+        return DECLARED[0], f" if the {image}s are independent", DECLARED[1]
 
     def _unequal(self) -> float:
         """Share of the largest unit if the sizes are too unequal, else 0."""
@@ -308,12 +320,15 @@ def _along(
     blocks: BlockLength | None,
 ) -> Design:
     """The units along the first sequences that are accepted."""
-    series = [b - a for a, b in combinations(scores, 2)] or scores
-    tried = (_accepted(series, s, images.names) for s in candidates)
+    differences = [b - a for a, b in combinations(scores, 2)]
+    series = differences or scores
+    # An order in time shows in the scores of each model also if models differ without it.
+    tried = (_accepted([*scores, *differences], s, images.names) for s in candidates)
     sequences = next((accepted for accepted in tried if accepted is not None), None)
     if sequences is None:
         unrelated = "Scores are unrelated to the order of the file names"
-        return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}")
+        related = next((s.pattern for s in candidates if s.several > 2), "")
+        return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}", related)
     each = [dependence_of(values, sequences) for values in series]
     strongest = max(each, key=lambda one: one.design_effect)
     if blocks is None and sequences.several > 2:
@@ -331,30 +346,35 @@ def _along(
 def _accepted(
     series: Sequence[Floats], sequences: Sequences, ids: Sequence[str]
 ) -> Sequences | None:
-    """Sequences that are given, regular, or supported by the scores; other images are single."""
+    """Sequences that are given, have a step of frames, or are supported by the scores.
+
+    Images of others are single.
+    """
     if not sequences.pattern:
         return sequences
-    regular = sequences.regular
-    irregular = [i for i, m in enumerate(sequences.members) if len(m) > 1 and not regular[i]]
-    if not any(regular):
-        return sequences if _supported(series, sequences) else None
-    if not irregular:
-        return sequences
-    images, part = sequences.only(irregular)
-    if _supported([values[images] for values in series], part):
-        return sequences
-    return sequences.with_singles(irregular, ids)
+    several = [i for i, members in enumerate(sequences.members) if len(members) > 1]
+    single = []
+    for step, chance in ((None, _CHANCE), (1, _CHANCE_IF_CONSECUTIVE)):
+        places = [i for i in several if sequences.common_steps[i] == step]
+        if places and not _supported(series, sequences, places, chance):
+            single += places
+    if len(single) == len(several):
+        return None
+    return sequences.with_singles(single, ids) if single else sequences
 
 
-def _supported(series: Sequence[Floats], sequences: Sequences) -> bool:
-    """Whether scores vary along or between sequences by more than chance."""
+def _supported(
+    series: Sequence[Floats], sequences: Sequences, places: Sequence[int], chance: float
+) -> bool:
+    """Whether scores vary along or between some sequences by more than chance."""
     from statistics import NormalDist
 
-    certain = NormalDist().inv_cdf(1 - _CHANCE / (2 * len(series)))
+    images, part = sequences.only(places)
+    certain = NormalDist().inv_cdf(1 - chance / (2 * len(series)))
     return any(
-        dependence_of(values, sequences).correlations[0] > certain * _error(sequences)
-        or _between(values, sequences) > certain
-        for values in series
+        dependence_of(values, part).correlations[0] > certain * _error(part)
+        or _between(values, part) > certain
+        for values in (values[images] for values in series)
     )
 
 

@@ -108,6 +108,8 @@ class OverUnits:
     _pixel_unit: str = field(default="pixels", repr=False, compare=False)
     #: Whether sentences name arguments instead of options of the command line.
     _python: bool = field(default=False, repr=False, compare=False)
+    #: The pattern that would group independent images by their names.
+    _related: str = field(default="", repr=False, compare=False)
 
     @property
     def _image(self) -> str:
@@ -166,7 +168,11 @@ class OverUnits:
         """Why these are the units."""
         if self.dependence is not None:
             return self.dependence.sentences(self._image)
-        return [self.independence] if self.independence else []
+        said = [self.independence] if self.independence else []
+        if self._related:
+            option = ("--group-by ", "groups=")[self._python] + f"'{self._related}'"
+            said.append(f"If {self._image}s with the same prefix are related, use {option}.")
+        return said
 
     def _plain(self) -> dict[str, Any]:
         data: dict[str, Any] = text.plain(self)
@@ -491,6 +497,7 @@ def of_design(design: Design, blocks: BlockLength | None, pixel_unit: str) -> di
         "block_length": length,
         "independence": design.independence.format(images=f"{image}s"),
         "limit": design.caution(image),
+        "_related": design.related,
         "_pixel_unit": pixel_unit,
     }
 

@@ -52,8 +52,8 @@ class Sequences:
         return sum(len(members) > 1 for members in self.members)
 
     @cached_property
-    def regular(self) -> tuple[bool, ...]:
-        """Whether most neighbours in a sequence are equally far apart, as frames of a video are.
+    def common_steps(self) -> tuple[int | None, ...]:
+        """The step between most neighbours of each sequence, as of frames; None if irregular.
 
         Sequences with few steps must have the step of a longer sequence, or one that most steps
         of such sequences have; single frames may be missing.
@@ -62,10 +62,11 @@ class Sequences:
         usual = [_most_common(gaps) if len(gaps) >= _FEW_STEPS else None for gaps in steps]
         few = [step for gaps in steps if len(gaps) < _FEW_STEPS for step in gaps]
         together = _most_common(few) if len(few) >= _FEW_STEPS else None
-        known = [step for step in {*usual, together} if step is not None]
+        known = sorted(step for step in {*usual, together} if step is not None)
         return tuple(
-            step is not None
-            or (len(gaps) < _FEW_STEPS and any(_has_step(gaps, step) for step in known))
+            next((k for k in known if _has_step(gaps, k)), None)
+            if step is None and len(gaps) < _FEW_STEPS
+            else step
             for step, gaps in zip(usual, steps, strict=True)
         )
 

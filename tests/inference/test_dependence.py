@@ -143,7 +143,8 @@ def test_image_scores_are_means_over_the_classes_in_the_truth():
 
 
 def named(number, *prefixes):
-    return [f"{p}_{i:03d}" for p in prefixes for i in range(number)]
+    """Frames at steps of 5, which no numbering of independent images has."""
+    return [f"{p}_{5 * i:03d}" for p in prefixes for i in range(number)]
 
 
 def units_along(counts, ids, **options):
@@ -165,7 +166,7 @@ def test_two_sequences_are_divided_in_proportion_to_their_images():
     (of_two,) = (i for i, end in enumerate(np.cumsum(sizes), 1) if end == 60)
     assert of_two == pytest.approx(0.75 * len(sizes), abs=0.5)
     assert np.ptp(sizes) <= 1
-    assert design.units.names[0].startswith("one_000 to one_00")
+    assert design.units.names[0].startswith("one_000 to one_0")
 
 
 def test_correlated_images_are_divided_into_fewer_and_longer_batches():
@@ -197,6 +198,53 @@ def test_irregular_numbers_are_sequences_only_if_the_scores_agree():
     assert alone.independence.startswith("Scores are unrelated to the order")
     alike = units_along(frames(200, correlation=0.97), ids)
     assert (alike.units.kind, len(alike.units)) == ("sequence", 5)
+
+
+@pytest.mark.parametrize("name", ["part_{:03d}", "sub-{:02d}_T1w", "{:04d}", "scans/case{:d}"])
+@pytest.mark.parametrize("number", [12, 24, 60, 120])
+def test_consecutive_numbers_are_no_frames(name, number):
+    # Each score is followed by a lower and then a higher one: neighbours are not correlated.
+    ids = [name.format(1 + i) for i in range(number)]
+    found = design_of(ids, number, lambda: [np.resize([0.5, 0.9, 0.6, 0.8], number)])
+    assert (found.units.kind, found.dependence, found.caution()) == ("image", None, None)
+    assert found.independence.startswith("Scores are unrelated to the order of the file names")
+    assert found.related == ""
+
+
+def test_consecutive_numbers_are_frames_if_neighbours_score_alike():
+    ids = [f"part_{i:03d}" for i in range(60)]
+    design = design_of(ids, 60, lambda: [np.sin(np.arange(60) / 5)])
+    assert design.units.kind == "batch"
+    assert str(design.caution()).startswith(
+        "only 60 images of one sequence, so the interval is a rough guide. "
+        "Use --group-by none if the images are independent."
+    )
+
+
+def test_files_of_three_sites_are_images_and_the_sentence_has_the_pattern():
+    rng = np.random.default_rng(3)
+    ids = [f"site{site}_{i:03d}" for site in "ABC" for i in range(20)]
+    truth = rng.integers(0, 2, (60, 1, 50))
+    pred = np.where(rng.random(truth.shape) < 0.2, 1 - truth, truth)
+    run = score(list(truth), list(pred), labels=2, ids=ids)
+    found = run.intervals()
+    assert (found.unit, found.units, found.caution()) == ("image", 60, None)
+    assert found.interval_method()[1:] == [
+        "Scores are unrelated to the order of the file names, so the images are treated as "
+        "independent.",
+        "If images with the same prefix are related, use --group-by '^[^_]+'.",
+    ]
+    assert run.intervals(groups="^[^_]+").units == 3
+    pair = compare(run, score(list(truth), list(truth[:, :, ::-1]), labels=2, ids=ids))
+    assert "--group-by '^[^_]+'" in " ".join(pair.limitations())
+    assert "groups='^[^_]+'" in pair._repr_html_().replace("&#x27;", "'")
+
+
+def test_frames_of_two_equal_models_are_frames_also_in_their_difference():
+    scene, rng = np.sin(np.arange(60) / 5), np.random.default_rng(0)
+    cases = [scene + rng.normal(size=60) / 20 for _ in range(2)]
+    design = design_of([f"frame_{i:03d}" for i in range(60)], 60, lambda: cases)
+    assert design.units.kind == "batch"
 
 
 def test_cityscapes_is_grouped_by_city():
@@ -388,10 +436,10 @@ def test_stills_are_a_sequence_if_their_scores_are_correlated():
 def test_videos_of_three_frames_are_judged_together():
     ids = [f"{video}_{k}" for video in ("bay", "dock", "pier", "quay") for k in range(1, 4)]
     found = sequences_in_names((*ids, *STILL_IDS))[0]
-    assert found.regular == (True, True, True, True, False)
+    assert found.common_steps == (1, 1, 1, 1, None)
     odd = ["bay_1", "bay_5", "dock_2", "dock_3", "pier_1", "pier_9", "quay_3", "quay_7"]
     # The steps are 4, 1, 8 and 4.
-    assert sequences_in_names(tuple(odd))[0].regular == (False, False, False, False)
+    assert sequences_in_names(tuple(odd))[0].common_steps == (None,) * 4
 
 
 @pytest.mark.parametrize(
@@ -406,8 +454,9 @@ def test_videos_of_three_frames_are_judged_together():
 def test_short_videos_have_the_step_of_others(videos):
     ids = [f"s{i}_{n:05d}" for i, numbers in enumerate(videos) for n in numbers]
     found = sequences_in_names(tuple(ids))[0]
-    assert all(found.regular)
-    values = np.random.default_rng(1).random(len(ids))
+    assert None not in found.common_steps
+    values = np.random.default_rng(1).random(len(ids)) / 10
+    values += [i for i, numbers in enumerate(videos) for _ in numbers]
     design = design_of(ids, len(ids), lambda: [values])
     assert (design.units.kind, len(design.units)) == ("sequence", len(videos))
 
@@ -417,7 +466,7 @@ def test_short_irregular_numbers_beside_videos_are_no_video(numbers):
     ids = [f"s{i}_{n:05d}" for i in range(3) for n in range(8)]
     ids += [f"photo_{n:05d}" for n in numbers]
     found = sequences_in_names(tuple(ids))[0]
-    assert found.regular == (True, True, True, False)
+    assert found.common_steps == (1, 1, 1, None)
 
 
 def test_a_video_beside_single_images_is_divided_into_batches():
