@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ STATES = {
 FEW = {"resamples": 20, "permutations": 20}
 METHODS = (
     *("__repr__", "__str__", "_repr_html_", "_repr_markdown_"),
-    *("to_text", "to_markdown", "to_latex", "to_csv"),
+    *("to_text", "to_markdown", "to_latex", "to_csv", "to_json", "to_html"),
 )
 
 
@@ -123,6 +124,10 @@ def of_others(folder: Any) -> Iterator[Any]:
         yield rater_agreement(votes, ["x", "y"], "ab", "012")
     np.save(folder / "a.npy", TRUTH[0])
     yield inspect_folder(folder)
+    if find_spec("segiou.maps") is not None:
+        from segiou.maps import map_accuracy
+
+        yield map_accuracy([[9, 1], [0, 0]], {"field": 2.0, "wood": 1.0})
 
 
 @cache

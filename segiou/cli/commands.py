@@ -198,16 +198,13 @@ def explain(parsed: argparse.Namespace) -> int:
     imbalance = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
     data = imbalance.to_dict() | {"next_steps": [step.to_dict() for step in steps]}
-    write_findings(lambda: data, imbalance_parts(imbalance, steps), parsed)
+    write_findings(lambda: data, imbalance_parts(imbalance, steps), parsed, imbalance.to_csv)
     return 0
 
 
 def _explain_two(parsed: argparse.Namespace) -> int:
     """Explain why two models differ in pixel accuracy and mean IoU."""
-    from segiou.analysis.gap.imbalance_difference import (
-        explain_difference,
-        imbalance_difference_parts,
-    )
+    from segiou.analysis.gap.imbalance_difference import explain_difference
     from segiou.cli.output import write_findings
     from segiou.inference.paired_runs import names_of, same_images
     from segiou.inference.scored_runs import unit_of_pixels
@@ -224,7 +221,7 @@ def _explain_two(parsed: argparse.Namespace) -> int:
         protocol=same.protocol,
         pixel_unit=unit_of_pixels(runs[0]),
     )
-    write_findings(difference.to_dict, imbalance_difference_parts(difference), parsed)
+    write_findings(difference.to_dict, difference._parts(), parsed, difference.to_csv)
     return 0
 
 
@@ -274,7 +271,7 @@ def inspect(parsed: argparse.Namespace) -> int:
         write_whole(parsed.propose, proposed.to_toml())
         if proposed.notes and not parsed.quiet:
             console.note(proposed.notes)
-    write_findings(inspection.to_dict, inspection._parts(), parsed)
+    write_findings(inspection.to_dict, inspection._parts(), parsed, inspection.to_csv)
     return console.EXIT_DATA if inspection.problems or inspection.disagreements else 0
 
 
@@ -310,6 +307,7 @@ def labelsets(parsed: argparse.Namespace) -> int:
 
 def measures(parsed: argparse.Namespace) -> int:
     """List the measures with their scores and options, or describe one."""
+    from segiou._support.csv_text import csv_of
     from segiou.cli.output import write_findings
     from segiou.measures.listing import listed_measure, listed_measures, measures_parts
 
@@ -321,7 +319,9 @@ def measures(parsed: argparse.Namespace) -> int:
     for problem in problems:
         console.note(problem)
     data = {"measures": [measure.to_dict() for measure in listed]}
-    write_findings(lambda: data, measures_parts(listed, detail=bool(parsed.name)), parsed)
+    parts = measures_parts(listed, detail=bool(parsed.name))
+    table = partial(csv_of, [row for measure in listed for row in measure.rows()])
+    write_findings(lambda: data, parts, parsed, table)
     return 0
 
 

@@ -384,9 +384,7 @@ def findings_format(parsed: argparse.Namespace) -> str:
     """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
     known = {end: name for name, one in RENDERERS.items() for end in one.endings}
-    known[".json"] = "json"
-    if parsed.name_of_command in ("compare", "plan", "slices"):
-        known[".csv"] = "csv"
+    known |= {".json": "json", ".csv": "csv"}
     if parsed.format is None and ending not in known:
         extensions = listed([end for end in known if end], last=" or ")
         fix = f"use {extensions}, or pass --format"

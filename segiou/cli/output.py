@@ -303,11 +303,11 @@ def write_findings(
     data: Callable[[], dict[str, Any]],
     parts: Iterable[Part],
     parsed: argparse.Namespace,
-    table: Callable[[], str] | None = None,
+    table: Callable[[], str],
 ) -> None:
     """Write findings as JSON, CSV (``table``), Markdown, LaTeX or text, depending on options."""
     kind = inputs.findings_format(parsed)
-    if kind == "csv" and table is not None:
+    if kind == "csv":
         write_text(parsed.output, table())
     else:
         text = as_json(data()) if kind == "json" else in_format(parts, kind, parsed)

@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from segiou._support.csv_text import csv_of
 from segiou._support.optional import import_extra
-from segiou.document.parts import Part
+from segiou.document.parts import Line, Part
 from segiou.document.renderers import rendered
 
 if TYPE_CHECKING:
     import pandas
 
 
-class Shown:
-    """Findings with parts: rendered as text, Markdown, LaTeX and in notebooks."""
+class Finding:
+    """A finding: sentences and tables in every format, and rows of unrounded numbers."""
 
     __slots__ = ()
+    #: Columns that index the data frame.
+    _index: ClassVar[Sequence[str]] = ()
 
     def _parts(self) -> Iterable[Part]:
         raise NotImplementedError
+
+    def _python_parts(self) -> Iterable[Part]:
+        """The parts with arguments in place of options of the command line."""
+        return self._parts()
+
+    def rows(self) -> Iterable[dict[str, Any]]:
+        """Rows of :meth:`to_csv`, each by column."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None if undefined."""
+        raise NotImplementedError
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The plain values as strict JSON.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Blanks per level; None for one line.
+        """
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def to_csv(self) -> str:
+        """The rows as CSV; cells of undefined numbers are empty."""
+        return csv_of(self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a :class:`pandas.DataFrame`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        table: pandas.DataFrame = pd.DataFrame([*self.rows()])
+        return table.set_index([*self._index]) if self._index else table
 
     def to_text(self, width: int = 100, *, color: bool = False) -> str:
         """Render for a terminal.
@@ -51,38 +92,20 @@ class Shown:
         """
         return rendered(self._parts(), "latex", transposed=transposed)
 
+    def to_html(self) -> str:
+        """Render as a page: the tables of :meth:`_repr_html_`, for a browser or an e-mail."""
+        from segiou.document.notebook import page_of
+
+        return page_of(self._python_parts(), type(self).__name__)
+
+    def __repr__(self) -> str:
+        first = next((part.text for part in self._parts() if isinstance(part, Line)), "")
+        return f"<{type(self).__name__}{first and ': '}{first}>"
+
     def __str__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
         from segiou.document.notebook import notebook_of
 
-        return notebook_of(self._parts(), type(self).__name__.lower())
-
-
-class Tabular(Shown):
-    """Findings that are also rows of unrounded numbers, as CSV and data frames."""
-
-    __slots__ = ()
-    #: Columns that index the data frame.
-    _index: ClassVar[Sequence[str]] = ()
-
-    def rows(self) -> Iterable[dict[str, Any]]:
-        """Rows of :meth:`to_csv`, each by column."""
-        raise NotImplementedError
-
-    def to_csv(self) -> str:
-        """The rows as CSV; cells of undefined numbers are empty."""
-        return csv_of(self.rows())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a :class:`pandas.DataFrame`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-        table: pandas.DataFrame = pd.DataFrame([*self.rows()])
-        return table.set_index([*self._index]) if self._index else table
+        return notebook_of(self._python_parts(), type(self).__name__.lower())

@@ -48,6 +48,21 @@ def notebook_of(parts: Iterable[Part], name: str) -> str:
     return f'<div class="segiou-{name}">{"".join(map(_html, parts))}</div>'
 
 
+#: Text of a page, in the colours of the system.
+_PAGE = """:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }"""
+
+
+def page_of(parts: Iterable[Part], name: str) -> str:
+    """Parts as a page of HTML with this title."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(name)}</title><style>{_PAGE}</style></head>\n"
+        f"<body>{notebook_of(parts, name.lower())}</body>\n</html>\n"
+    )
+
+
 def _html(part: Part) -> str:
     if isinstance(part, Html):
         return part.text

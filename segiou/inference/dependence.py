@@ -323,7 +323,8 @@ def _along(
     differences = [b - a for a, b in combinations(scores, 2)]
     series = differences or scores
     # An order in time shows in the scores of each model also if models differ without it.
-    tried = (_accepted([*scores, *differences], s, images.names) for s in candidates)
+    evidence = [*scores, *differences]
+    tried = (_accepted(evidence, s, images.names, blocks) for s in candidates)
     sequences = next((accepted for accepted in tried if accepted is not None), None)
     if sequences is None:
         unrelated = "Scores are unrelated to the order of the file names"
@@ -344,17 +345,21 @@ def _along(
 
 
 def _accepted(
-    series: Sequence[Floats], sequences: Sequences, ids: Sequence[str]
+    series: Sequence[Floats],
+    sequences: Sequences,
+    ids: Sequence[str],
+    blocks: BlockLength | None,
 ) -> Sequences | None:
     """Sequences that are given, have a step of frames, or are supported by the scores.
 
-    Images of others are single.
+    Images of others are single. If batches were asked for, consecutive numbers are frames.
     """
     if not sequences.pattern:
         return sequences
     several = [i for i, members in enumerate(sequences.members) if len(members) > 1]
     single = []
-    for step, chance in ((None, _CHANCE), (1, _CHANCE_IF_CONSECUTIVE)):
+    doubtful = {None: _CHANCE} | ({1: _CHANCE_IF_CONSECUTIVE} if blocks is None else {})
+    for step, chance in doubtful.items():
         places = [i for i in several if sequences.common_steps[i] == step]
         if places and not _supported(series, sequences, places, chance):
             single += places

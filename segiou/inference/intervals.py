@@ -14,7 +14,7 @@ from segiou._support import numbers, text
 from segiou._support.arguments import check_choice, check_integer, check_level, names_options
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
 from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
@@ -89,7 +89,7 @@ class Interval:
         return self.units < FEW_UNITS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OverUnits:
     """Shared by intervals, comparisons and rankings over units."""
 
@@ -180,8 +180,8 @@ class OverUnits:
         return data | {"dependence": self.dependence and self.dependence.to_dict()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals(OverUnits, Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Intervals(OverUnits, Finding):
     """Intervals of a score and of its classes.
 
     Attributes

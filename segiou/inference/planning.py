@@ -16,7 +16,7 @@ from segiou._support.arguments import check_level, check_number, names_options
 from segiou._support.numbers import grouped, points, shown
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
 from segiou.inference.dependence import BlockLength, design_of
 from segiou.inference.intervals import OverUnits, of_design
@@ -73,8 +73,8 @@ class SampleSize:
     images: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleSizes(OverUnits, Tabular):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SampleSizes(OverUnits, Finding):
     """Numbers of units that give intervals of a wanted width.
 
     Attributes

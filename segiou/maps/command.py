@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from segiou._support.arguments import check_level
@@ -19,7 +20,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
 from segiou.maps.class_areas import class_areas, values_at
 from segiou.maps.estimates import MapAccuracy, map_accuracy
-from segiou.maps.report import map_csv, map_html, map_parts
+from segiou.maps.report import map_html
 from segiou.masks.raw_mask import MaskError
 from segiou.scoring.problems import DataError
 
@@ -37,7 +38,7 @@ def command(parsed: argparse.Namespace) -> int:
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with _named(parsed.sample):
         accuracy = _estimated(parsed, labels)
-    unit = {"km2": "km²"}.get(parsed.unit, parsed.unit)
+    accuracy = replace(accuracy, unit={"km2": "km²"}.get(parsed.unit, parsed.unit))
     facts = {
         "Sample": str(parsed.sample),
         "Areas": str(parsed.areas),
@@ -45,8 +46,8 @@ def command(parsed: argparse.Namespace) -> int:
         "Standard errors": "Stehman (2014)" if parsed.strata else "Olofsson et al. (2014)",
     }
     if parsed.html:
-        write_whole(parsed.html, map_html(accuracy, unit, facts))
-    write_text(parsed.output, _rendered(accuracy, kind, parsed, unit, facts))
+        write_whole(parsed.html, map_html(accuracy, facts))
+    write_text(parsed.output, _rendered(accuracy, kind, parsed, facts))
     return 0
 
 
@@ -85,15 +86,15 @@ def _estimated(parsed: argparse.Namespace, labels: LabelSet | None) -> MapAccura
 
 
 def _rendered(
-    accuracy: MapAccuracy, kind: str, parsed: argparse.Namespace, unit: str, facts: dict[str, str]
+    accuracy: MapAccuracy, kind: str, parsed: argparse.Namespace, facts: dict[str, str]
 ) -> str:
     if kind == "json":
         files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
         about = {**files, "unit": parsed.unit, "strata": parsed.strata}
         return as_json({**about, **accuracy.to_dict()})
     if kind in RENDERERS:
-        return in_format(map_parts(accuracy, unit), kind, parsed)
-    return map_csv(accuracy) if kind == "csv" else map_html(accuracy, unit, facts)
+        return in_format(accuracy._parts(), kind, parsed)
+    return accuracy.to_csv() if kind == "csv" else map_html(accuracy, facts)
 
 
 def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:

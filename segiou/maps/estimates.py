@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,11 @@ from segiou._support.arguments import (
 )
 from segiou._support.table_files import cell_text, check_columns
 from segiou._support.text import Json, did_you_mean, listed, plain
+from segiou.document.findings import Finding
 from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    from segiou.document.parts import Part
 
 ALLOCATIONS: tuple[str, ...] = ("equal", "proportional", "neyman")
 #: Keys of a class in JSON, with the attributes of the result.
@@ -64,8 +68,8 @@ class Estimate:
     margin: float = math.nan
 
 
-@dataclass(frozen=True)
-class MapAccuracy:
+@dataclass(frozen=True, repr=False)
+class MapAccuracy(Finding):
     """Accuracy of a map and area of its classes.
 
     Attributes
@@ -87,6 +91,8 @@ class MapAccuracy:
         Total area.
     level : float
         Confidence level.
+    unit : str
+        Unit of the areas, such as ``"ha"``; empty if unknown.
     """
 
     class_names: tuple[str, ...]
@@ -101,6 +107,26 @@ class MapAccuracy:
     counts: NDArray[np.int64]
     total: float
     level: float
+    unit: str = ""
+
+    _index = ("class", "score")
+
+    def _parts(self) -> Iterable[Part]:
+        from segiou.maps.report import map_parts
+
+        return map_parts(self)
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per score and class; the scores of the whole map first.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        from segiou.maps.report import map_rows
+
+        return map_rows(self)
 
     def to_dict(self) -> dict[str, Json]:
         """The estimates as plain data; NaN becomes None."""

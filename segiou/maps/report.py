@@ -1,4 +1,4 @@
-"""Accuracy and area of a map as text, CSV, Markdown and an HTML page."""
+"""Accuracy and area of a map as parts of a document, rows and an HTML page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.csv_text import csv_text
 from segiou._support.numbers import grouped, percent, shown_range
 from segiou._support.text import plain, plural
 from segiou.document.parts import GAP, Column, Line, Part, Table
@@ -33,7 +32,7 @@ def verdict(accuracy: MapAccuracy) -> str:
     return f"Overall accuracy {percent(overall.value)} ({limits}{units}){coefficient}"
 
 
-def notes(accuracy: MapAccuracy, unit: str) -> list[str]:
+def notes(accuracy: MapAccuracy) -> list[str]:
     """The unit, the level, and why numbers are undefined or have no interval."""
     rows = [("overall accuracy", accuracy.overall), ("kappa", accuracy.kappa)]
     for attribute, title in _SCORES.values():
@@ -51,35 +50,31 @@ def notes(accuracy: MapAccuracy, unit: str) -> list[str]:
     return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
 
 
-def map_parts(accuracy: MapAccuracy, unit: str) -> list[Part]:
+def map_parts(accuracy: MapAccuracy) -> list[Part]:
     """The verdict, the classes and notes."""
-    heads, *rows = _table(accuracy, unit)
+    heads, *rows = _table(accuracy)
     columns = map(Column, heads, zip(*rows, strict=True), (9, 7, 6, 3, 8, 4, 2))
     names, *others = columns
-    table = Table([names._replace(is_text=True), *others], notes(accuracy, unit))
+    table = Table([names._replace(is_text=True), *others], notes(accuracy))
     return [Line(verdict(accuracy), "bold"), GAP, table]
 
 
-def map_csv(accuracy: MapAccuracy) -> str:
-    """One row per score and class; undefined numbers are empty cells."""
-    rows: list[list[Any]] = [["class", "score", "value", "standard_error", "low", "high", "reason"]]
-    rows += [
-        ["", "overall_accuracy", *_cells(accuracy.overall)],
-        ["", "kappa", *_cells(accuracy.kappa)],
-    ]
+def map_rows(accuracy: MapAccuracy) -> Iterator[dict[str, Any]]:
+    """One row per score and class, those of the whole map first."""
+    for score, whole in (("overall_accuracy", accuracy.overall), ("kappa", accuracy.kappa)):
+        yield {"class": "", "score": score, **_cells(whole)}
     sampled = accuracy.counts.sum(0).tolist()
     for c, name in enumerate(accuracy.class_names):
-        rows.append([name, "sample_units", sampled[c], "", "", "", ""])
-        rows.append([name, "mapped_area", accuracy.mapped[c], "", "", "", ""])
-        for key, (attribute, _) in _SCORES.items():
-            rows.append([name, key, *_cells(getattr(accuracy, attribute)[c])])
-    return csv_text(rows)
+        yield {"class": name, "score": "sample_units", "value": sampled[c]}
+        yield {"class": name, "score": "mapped_area", "value": accuracy.mapped[c]}
+        for score, (attribute, _) in _SCORES.items():
+            yield {"class": name, "score": score, **_cells(getattr(accuracy, attribute)[c])}
 
 
-def map_html(accuracy: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
+def map_html(accuracy: MapAccuracy, facts: dict[str, str]) -> str:
     """The page: scores as bars with whiskers, areas as mapped and as estimated."""
     ends = [one.high for one in accuracy.areas if not math.isnan(one.high)]
-    _, *rows = _table(accuracy, unit)
+    _, *rows = _table(accuracy)
     context = {
         "accuracy": accuracy,
         "verdict": verdict(accuracy),
@@ -87,8 +82,8 @@ def map_html(accuracy: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
         "most": max(
             [*ends, *accuracy.mapped, *(one.value for one in accuracy.areas if one.value > 0)]
         ),
-        "unit": unit,
-        "estimates": map_parts(accuracy, unit)[-1],
+        "unit": accuracy.unit,
+        "estimates": map_parts(accuracy)[-1],
         "facts": facts,
         "table": None,
         "pixel": "sample",
@@ -98,10 +93,11 @@ def map_html(accuracy: MapAccuracy, unit: str, facts: dict[str, str]) -> str:
     return assemble("segiou.maps:page.html", context, data)
 
 
-def _table(accuracy: MapAccuracy, unit: str) -> Iterator[tuple[str, ...]]:
+def _table(accuracy: MapAccuracy) -> Iterator[tuple[str, ...]]:
+    unit = accuracy.unit and f", {accuracy.unit}"
     yield (
         *("class", "user's accuracy", "producer's accuracy", "F1"),
-        *(f"area, {unit}", f"mapped, {unit}", "sample units"),
+        *(f"area{unit}", f"mapped{unit}", "sample units"),
     )
     sampled = accuracy.counts.sum(0).tolist()
     for c, name in enumerate(accuracy.class_names):
@@ -128,6 +124,6 @@ def _area(value: float) -> str:
     return grouped(round(value)) if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _cells(one: Estimate) -> list[Any]:
-    numbers = (one.value, one.standard_error, one.low, one.high)
-    return [*plain(list(numbers)), one.reason]
+def _cells(one: Estimate) -> dict[str, Any]:
+    names = ("value", "standard_error", "low", "high", "reason")
+    return {name: plain(getattr(one, name)) for name in names}

@@ -44,6 +44,10 @@ class ListedMeasure:
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**values, "scores": scores}
 
+    def rows(self) -> list[dict[str, Json]]:
+        """One row per score."""
+        return [{"measure": self.key, **asdict(score)} for score in self.scores]
+
 
 def listed_measure(key: str) -> ListedMeasure:
     """One measure with its defaults; ValueError if it is unknown."""

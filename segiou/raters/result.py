@@ -18,7 +18,7 @@ from segiou._support.numbers import (
     signed_points,
 )
 from segiou._support.text import Json, called, capital, listed, plain, plural
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Facts, Line, Part, Table
 from segiou.metrics.ratio import Floats
 
@@ -111,8 +111,8 @@ class ModelAgreement(NamedTuple):
     expert: ExpertTest
 
 
-@dataclass(frozen=True)
-class RaterAgreement(Tabular):
+@dataclass(frozen=True, repr=False)
+class RaterAgreement(Finding):
     """Agreement of several raters on the same cases.
 
     Attributes

@@ -16,7 +16,7 @@ from segiou._support.arguments import names_options
 from segiou._support.files import Problem, problem_lines
 from segiou._support.numbers import count, percent
 from segiou._support.text import Json, listed, plural
-from segiou.document.findings import Shown
+from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.labels.label_set import Color, LabelClass, LabelSet, unnamed
 from segiou.masks.colors import PaletteUse, clash, clash_of_sides, colors_of, contradiction
@@ -63,8 +63,8 @@ _MOST_PROPOSED = 1024
 SAMPLE = 40
 
 
-@dataclass(frozen=True)
-class Inspection(Shown):
+@dataclass(frozen=True, repr=False)
+class Inspection(Finding):
     """The contents of a folder of masks.
 
     Attributes
@@ -223,6 +223,11 @@ class Inspection(Shown):
         }
         del data["value_files"], data["palette"]
         return data
+
+    def rows(self) -> list[dict[str, Json]]:
+        """One row per value, colour and name, with its pixels."""
+        data = self.to_dict()
+        return [*data["values"], *data["colors"], *data["names"]]
 
     def _parts(self) -> Iterable[Part]:
         return inspection_parts(self)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from segiou._support.numbers import count, percent, shown_range
 from segiou._support.text import Json, Nouns, listed, nouns, plain, plural
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Line, Part, Table
 
 #: A reviewer's answers.
@@ -141,7 +141,7 @@ class Reviewed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Suspects(Tabular):
+class Suspects(Finding):
     """Regions and images whose truth to look at first, of :func:`segiou.find_suspects`.
 
     Attributes

@@ -104,9 +104,15 @@ def test_scores_come_first_and_the_worst_class_first_of_them(tmp_path):
 
 
 def test_interval_names_its_units_and_the_caution_has_a_box(volumes):
-    page = volumes[0].to_html()
-    hero = page[page.index('<div class="hero">') : page.index("</section>")]
+    def hero_of(run):
+        page = run.to_html()
+        return page[page.index('<div class="hero">') : page.index("</section>")]
+
+    hero = hero_of(volumes[0])
     assert "over 10 cases" in text_of(f"<main{hero}</main>")
+    assert "Caution" not in hero  # case_01 to case_10 are no frames
+    truth, ids = np.arange(120).reshape(12, 1, 10) % 2, [f"frame_{5 * i:03d}" for i in range(12)]
+    hero = hero_of(segiou.score(truth, 0 * truth, labels=2, ids=ids))
     box = re.search(r'<p class="caution"><b>Caution.</b> (.*?)</p>', hero)
     assert "Dependence cannot be judged from" in box[1]
 

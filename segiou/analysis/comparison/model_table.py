@@ -12,7 +12,7 @@ from segiou._support.text import Json, listed, plain
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison, Difference
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import Cell, Column, Part, Table
 from segiou.inference.intervals import Interval, Intervals, confidence_intervals
 from segiou.inference.units import HasRunCounts, Metric
@@ -45,7 +45,7 @@ class ModelScore(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelTable(Tabular):
+class ModelTable(Finding):
     """Scores of classes and models, the score over all classes last.
 
     Attributes

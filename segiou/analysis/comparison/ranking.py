@@ -15,7 +15,7 @@ from segiou._support.numbers import cell, shown, shown_range
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
-from segiou.document.findings import Shown
+from segiou.document.findings import Finding
 from segiou.document.parts import Cell, Column, Part, Section, Table
 from segiou.inference.intervals import OverUnits
 from segiou.inference.limits import Limits
@@ -71,7 +71,7 @@ class ModelRank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Ranking(OverUnits, Shown, Drawable):
+class Ranking(OverUnits, Finding, Drawable):
     """Models in order, with the stability of their ranks.
 
     Attributes
@@ -125,6 +125,7 @@ class Ranking(OverUnits, Shown, Drawable):
     """
 
     _plot_kind = "rank_stability"
+    _index = ("name",)
 
     by: tuple[str, ...]
     scheme: str
@@ -171,6 +172,19 @@ class Ranking(OverUnits, Shown, Drawable):
             Column(self.sets_name, [row.possible_ranks for row in rows], 5),
         )
         yield Section("Ranking", [Table(columns, self.sentences())], shown=True)
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per model, best first.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        for model in self.models:
+            row = text.plain(model)
+            del row["shares"]
+            yield row
 
     def __repr__(self) -> str:
         names = text.listed(self.names, 6)

@@ -13,8 +13,7 @@ from segiou._support.text import Json
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.ranking import ModelRank, Ranking
 from segiou.analysis.gap.imbalance_difference import ImbalanceDifference
-from segiou.document.findings import Tabular
-from segiou.document.notebook import notebook_of
+from segiou.document.findings import Finding
 from segiou.document.parts import Part
 from segiou.inference.intervals import OverUnits
 from segiou.inference.significance import Power, is_significant
@@ -167,7 +166,7 @@ class PairComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison(OverUnits, Tabular, Drawable):
+class Comparison(OverUnits, Finding, Drawable):
     """Comparison of models on the same images.
 
     Attributes
@@ -336,7 +335,5 @@ class Comparison(OverUnits, Tabular, Drawable):
             for row in (pair.overall, *pair.classes):
                 yield {"model_a": pair.a, "model_b": pair.b} | {n: getattr(row, n) for n in shown}
 
-    def _repr_html_(self) -> str:
-        from segiou.analysis.comparison.text import with_short_names
-
-        return notebook_of(replace(with_short_names(self), _python=True)._parts(), "comparison")
+    def _python_parts(self) -> Iterable[Part]:
+        return replace(comparison_text.with_short_names(self), _python=True)._parts()

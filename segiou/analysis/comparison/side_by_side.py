@@ -9,13 +9,13 @@ from typing import Any
 from segiou._support.text import Json
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import Part
 from segiou.inference.units import HasRunCounts, Metric
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide(Tabular):
+@dataclass(frozen=True, slots=True, repr=False)
+class SideBySide(Finding):
     """Comparisons of the same models by several scores.
 
     Attributes

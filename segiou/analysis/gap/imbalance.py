@@ -22,7 +22,7 @@ from segiou.analysis.gap.baselines import (
 )
 from segiou.analysis.gap.steps import NextStep, top_steps
 from segiou.counting.counts import ConfusionCounts, Counts
-from segiou.document.findings import Shown
+from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Cell, Column, Facts, Line, Part, Table
 from segiou.inference.scored_runs import hint_for, under, unit_of_pixels
 from segiou.inference.units import HasCounts
@@ -83,8 +83,8 @@ class ClassBalance:
         return self.share == 0 and self.predicted_share > 0
 
 
-@dataclass(frozen=True, slots=True)
-class Imbalance(Shown):
+@dataclass(frozen=True, slots=True, repr=False)
+class Imbalance(Finding):
     """Decomposition of the gap between pixel accuracy and mean IoU.
 
     Attributes
@@ -124,6 +124,8 @@ class Imbalance(Shown):
     random: Baseline
     _pixel_unit: str = field(default="pixels", repr=False, compare=False)
 
+    _index = ("name",)
+
     @property
     def _pixel(self) -> str:
         """What a pixel is called."""
@@ -151,8 +153,18 @@ class Imbalance(Shown):
         return "\n".join(self.sentences())
 
     def _parts(self) -> Iterable[Part]:
-
         return imbalance_parts(self)
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per class.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        for row in self.classes:
+            yield text.plain(row)
 
     def sentences(self) -> list[str]:
         """Return the findings as sentences, rounded to 0.01 points."""

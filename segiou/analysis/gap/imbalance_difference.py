@@ -15,7 +15,7 @@ from segiou._support.numbers import cell, percent, points, signed_points
 from segiou._support.text import Json
 from segiou.analysis.gap.imbalance import ClassBalance, Imbalance, counts_of_images, explain
 from segiou.counting.counts import Counts, check_counts
-from segiou.document.findings import Shown
+from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.inference.paired_runs import classes_in_common
 from segiou.inference.units import difference
@@ -23,8 +23,8 @@ from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import included
 
 
-@dataclass(frozen=True, slots=True)
-class ImbalanceDifference(Shown):
+@dataclass(frozen=True, slots=True, repr=False)
+class ImbalanceDifference(Finding):
     """Pixel accuracy and mean IoU of two models, with each class's part of the differences.
 
     Attributes
@@ -65,6 +65,8 @@ class ImbalanceDifference(Shown):
     wins_by_omission: bool
     uncommon_classes: tuple[str, ...] = ()
 
+    _index = ("name",)
+
     @property
     def _pixel(self) -> str:
         """What a pixel is called."""
@@ -76,8 +78,19 @@ class ImbalanceDifference(Shown):
         return self.accuracy_difference * self.mean_iou_difference < 0
 
     def _parts(self) -> Iterable[Part]:
-
         return imbalance_difference_parts(self)
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per class.
+
+        Yields
+        ------
+        dict
+            The values of a row by column.
+        """
+        for name, part in self.accuracy_parts.items():
+            row: dict[str, Json] = {"name": name, "accuracy_part": part}
+            yield row | {"mean_iou_part": self.mean_iou_parts[name]}
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""

@@ -14,7 +14,7 @@ from segiou._support import text
 from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
-from segiou.document.findings import Tabular
+from segiou.document.findings import Finding
 from segiou.document.parts import Part
 from segiou.inference.significance import is_significant
 from segiou.inference.units import plural_of
@@ -159,8 +159,8 @@ class Mix:
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slices(Tabular, Drawable):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Slices(Finding, Drawable):
     """Scores of slices; see :func:`segiou.slices`.
 
     Attributes
