@@ -40,13 +40,15 @@ class ListedMeasure:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values."""
-        scores: list[Json] = [{"name": score.name, **score.described()} for score in self.scores]
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**values, "scores": scores}
+        return {**values, "scores": self._described()}
 
     def rows(self) -> list[dict[str, Json]]:
         """One row per score."""
-        return [{"measure": self.key, **asdict(score)} for score in self.scores]
+        return [{"measure": self.key, **score} for score in self._described()]
+
+    def _described(self) -> list[dict[str, Json]]:
+        return [{"name": score.name, **score.described()} for score in self.scores]
 
 
 def listed_measure(key: str) -> ListedMeasure:
