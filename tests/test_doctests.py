@@ -47,10 +47,11 @@ def test_docstring_examples(name):
     [pytest.param(path, marks=needs_of(path.read_text("utf-8"))) for path in DOCS],
     ids=[path.relative_to(ROOT).as_posix() for path in DOCS],
 )
-def test_documentation_examples(path):
+def test_documentation_examples(path, tmp_path, monkeypatch):
     if ">>> from segiou import plots" in path.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib")
     linecache.clearcache()
+    monkeypatch.chdir(tmp_path)  # for files that they save
     done = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
     assert done.failed == 0
 

@@ -264,12 +264,14 @@ class Drawable:
             ``"class_bars"``; for matrices ``"confusion_matrix"``, for comparisons
             ``"comparison_forest"``, for slices ``"slices"``, for score histograms ``"pr_curve"``.
         **options
-            Options of the function with this name in :mod:`segiou.plots`, such as ``ax``.
+            Options of the function with this name in :mod:`segiou.plots`, such as ``ax`` to draw
+            into existing axes.
 
         Returns
         -------
         Axes
-            Save the figure with ``axes.figure.savefig("plot.pdf")``.
+            Of a new figure of pyplot, which notebooks show and ``pyplot.savefig("plot.pdf")``
+            saves; or ``ax``.
         """
         # By name: what can be drawn does not depend on how, nor on matplotlib.
         plots: Any = import_module("segiou.plots")

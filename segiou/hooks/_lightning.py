@@ -64,8 +64,10 @@ def give(target: Any, report: Report, epoch: int, stage: str, suffix: str) -> No
 def log_figure(trainer: Any, report: Report, name: str) -> None:
     """Log the confusion matrix to each logger of a trainer that keeps figures."""
     from segiou import plots
+    from segiou.plots.style import without_pyplot
 
-    figure, step = plots.confusion_matrix(report).figure, trainer.global_step
+    with without_pyplot():
+        figure, step = plots.confusion_matrix(report).figure, trainer.global_step
     for logger in trainer.loggers:
         if send := _SENDERS.get(type(logger).__name__):
             send(logger, name, figure, step)

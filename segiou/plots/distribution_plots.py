@@ -127,7 +127,8 @@ def image_distribution(
         raise NothingToDraw(msg)
     infinite = known.size - scores.size
     with drawing(1.9, **look) as axes:
-        axis.show(axes, scores, f"\n(without {infinite} infinite)" if infinite else "")
+        note = f"\n(without {infinite} infinite)" if infinite else ""
+        axis.show(axes, scores, note, whole=True)
         ends = axes.get_xlim()
         axes.hist(scores, bins, range=ends, color=color, edgecolor="white", linewidth=0.6)
         line: dict[str, Any] = {"color": "black", "linewidth": 0.9}

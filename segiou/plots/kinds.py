@@ -23,7 +23,7 @@ from segiou.plots.distribution_plots import class_boxes, distance_boxes, image_d
 from segiou.plots.model_plots import brief, comparison_forest, model_bars, slices
 from segiou.plots.rank_plots import case_boxes, rank_stability
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
-from segiou.plots.style import NothingToDraw, report_of, require
+from segiou.plots.style import NothingToDraw, report_of, require, without_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,8 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
     Returns
     -------
     Axes
-        Shown by notebooks; ``axes.figure.savefig("plot.pdf")`` saves the figure.
+        Of a new figure of pyplot, which notebooks show and ``pyplot.savefig("plot.pdf")``
+        saves; or the axes given as ``ax``.
 
     Raises
     ------
@@ -143,13 +144,19 @@ def save_plots(
         source = report_of(source)
     files = []
     require("matplotlib")
-    for name, axes in _figures(source, kinds, intervals):
-        figure = cast("Figure", axes.figure)
-        for ending, metadata in FORMATS.items():
-            out = BytesIO()
-            figure.savefig(out, format=ending, dpi=dpi, metadata=metadata)
-            files.append(folder.write(f"{name}.{ending}", out.getvalue()))
+    with without_pyplot():
+        for name, axes in _figures(source, kinds, intervals):
+            for ending in FORMATS:
+                picture = saved(cast("Figure", axes.figure), ending, dpi)
+                files.append(folder.write(f"{name}.{ending}", picture))
     return files
+
+
+def saved(figure: Figure, ending: str, dpi: int = 300) -> bytes:
+    """A figure as a file of a format, reproducible."""
+    out = BytesIO()
+    figure.savefig(out, format=ending, dpi=dpi, metadata=FORMATS[ending])
+    return out.getvalue()
 
 
 def _figures(source: Any, kinds: Kinds, intervals: Intervals | None) -> Iterator[tuple[str, Axes]]:

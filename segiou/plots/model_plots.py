@@ -221,7 +221,7 @@ def comparison_forest(
     reach = axis.reach(end for row in rows for end in (row.delta, row.low, row.high))
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
-        axes.set_xlim(-reach, reach)
+        axes.set_xlim(reach)
         for place, row in enumerate(rows):
             is_sure, mark = row.differs(comparison.level), "o" if place else "D"
             ends = row.delta, row.low, row.high

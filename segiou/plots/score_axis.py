@@ -51,14 +51,18 @@ class ScoreAxis(NamedTuple):
         name = short_name(title or self.title, _TITLE - len(_PER_IMAGE))
         return self._replace(title=f"{name} per {nouns(pixel_unit)[1]}")
 
-    def show(self, axes: Axes, values: Any, note: str = "") -> None:
-        """Show values: ratios on an axis from 0 to 1, and anything else from 0 to the largest."""
+    def show(self, axes: Axes, values: Any, note: str = "", *, whole: bool = False) -> None:
+        """Show values from 0 to the largest, and ratios to 1 unless half of the axis were empty.
+
+        ``whole`` shows all ratios to 1.
+        """
         low, high = _ends(values)
+        margin = 0.05 * (high - low) or 1.0
         if self.unit:
-            margin = 0.05 * (high - low) or 1.0
             axes.set_xlim(low - margin if low < 0 else 0, high + margin)
         else:
-            axes.set_xlim(min(low, 0), max(high, 1))
+            is_small = 0 < high <= 0.5 and not whole
+            axes.set_xlim(low, high + margin if is_small else max(high, 1))
         self.format(axes, note)
 
     def format(self, axes: Axes, note: str = "") -> None:
@@ -75,12 +79,15 @@ class ScoreAxis(NamedTuple):
         title = short_name(f"{what} of {self.title}", _TITLE)
         label_x(axes, with_unit(title, self.unit or "points"), note)
 
-    def reach(self, changes: Iterable[float]) -> float:
-        """Half the length of an axis around 0 that contains the finite differences."""
+    def reach(self, changes: Iterable[float]) -> tuple[float, float]:
+        """Limits of an axis that contains the finite differences and 0."""
         low, high = _ends(list(changes))
         # Rounding errors of equal ratios are not spread over the axis.
         least = 0.0 if self.unit else 1e-3
-        return 1.06 * (max(-low, high, least) or 1.0)
+        if max(-low, high) <= least:
+            return -(least or 1.0), least or 1.0
+        margin = 0.06 * (high - low)
+        return low - margin, high + margin
 
     def directions(self, a: str, b: str) -> str:
         """Which side of 0 is better for which model, if differences are b minus a."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial, wraps
 from inspect import signature
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 from segiou._support.optional import import_extra
@@ -15,18 +15,21 @@ from segiou._support.text import did_you_mean
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
     from segiou.report.report import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Width of a column of a paper in inches.
-COLUMN = 3.3
+#: Widths of a column and of a page of a paper, in inches.
+COLUMN, PAGE = 3.3, 7.0
 #: Characters of a row of a legend, and of a label as wide as the figure.
 _LEGEND, _LABEL = 57, 50
-#: Resolution at which a notebook shows a figure; its picture has twice as many points per inch.
-_SHOWN_DPI = 110
+#: Points per inch in notebooks and of saved pictures: a column is 660 pixels wide.
+_DPI = 200
+#: Whether new figures are pyplot's, which shows and saves them.
+_IN_PYPLOT = ContextVar("in_pyplot", default=True)
 
 # A dark, a medium and a light tone, which differ in lightness as well as in hue.
 IOU = "#0d695b"
@@ -100,10 +103,15 @@ def plot_kind(draw: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def drawing(
-    height: float, *, title: str | None = None, figsize: Size = None, ax: Axes | None = None
+    height: float,
+    *,
+    width: float = COLUMN,
+    title: str | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
 ) -> Iterator[Axes]:
     """Axes to draw on: the given ones in their own style, or new ones in ours."""
-    matplotlib = require("matplotlib")
+    require("matplotlib")
     if ax is not None:
         if figsize is not None:
             msg = "figsize applies to new figures only; omit figsize or ax"
@@ -112,11 +120,38 @@ def drawing(
         if title is not None:
             ax.set_title(title, parse_math=False)
         return
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure_class()(figsize=figsize or (COLUMN, height), layout="constrained")
-        yield figure.add_subplot(axes_class=_axes_class())
+    with new_figure(figsize or (width, height), layout="constrained") as figure:
         if title is not None:  # of the figure, so that it is above a legend
             figure.suptitle(title, parse_math=False)
+        yield figure.add_subplot()
+
+
+@contextmanager
+def new_figure(size: tuple[float, float], **options: Any) -> Iterator[Figure]:
+    """A new figure in our style: pyplot's current one, so that notebooks and scripts have it."""
+    matplotlib, figure_class = require("matplotlib"), _figure_class()
+    pyplot = require("matplotlib.pyplot") if _IN_PYPLOT.get() else None
+    options |= {"figsize": size, "dpi": _DPI}
+    # Outside the style, because a backend that is loaded now changes settings for good.
+    create = partial(pyplot.figure, FigureClass=figure_class) if pyplot else figure_class
+    figure = create(**options)
+    try:
+        with matplotlib.rc_context(_STYLE):
+            yield figure
+    except BaseException:
+        if pyplot:  # else notebooks would show what was drawn until then
+            pyplot.close(figure)
+        raise
+
+
+@contextmanager
+def without_pyplot() -> Iterator[None]:
+    """Keep new figures from pyplot, because they are for files or loggers only."""
+    token = _IN_PYPLOT.set(False)
+    try:
+        yield
+    finally:
+        _IN_PYPLOT.reset(token)
 
 
 @cache
@@ -143,44 +178,15 @@ def _figure_class() -> type[Any]:
         def __reduce__(self) -> tuple[Any, ...]:
             return _empty_figure, (), self.__getstate__()
 
-        def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
-            out = BytesIO()
-            self.savefig(out, format="png", dpi=2 * _SHOWN_DPI)
-            return out.getvalue(), {"width": round(self.get_figwidth() * _SHOWN_DPI)}
-
     # Trackers recognise a figure by the module of its class.
     PaperFigure.__module__ = figure_base.__module__
     return PaperFigure
-
-
-@cache
-def _axes_class() -> type[Any]:
-    """The class of axes, created only if matplotlib is installed."""
-    axes_base: Any = require("matplotlib.axes").Axes
-
-    class PaperAxes(axes_base):  # type: ignore[misc]
-        """Axes that a notebook shows as their figure."""
-
-        def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
-            shown: tuple[bytes, dict[str, float]] = self.figure._repr_png_()
-            return shown
-
-    PaperAxes.__qualname__ = PaperAxes.__name__
-    return PaperAxes
 
 
 def _empty_figure() -> Any:
     """A figure without state, to be filled by pickle."""
     figure_class: Any = _figure_class()
     return figure_class.__new__(figure_class)
-
-
-def __getattr__(name: str) -> Any:
-    """The class of the axes by name, for pickled figures."""
-    if name == "PaperAxes":
-        return _axes_class()
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
 
 
 def report_of(source: Any) -> Report:
@@ -226,7 +232,7 @@ def in_percent(axis: Axis, unit: str = " %") -> None:
 
 
 def _hundredfold(unit: str, value: float, _: int) -> str:
-    return f"{100 * value:g}{unit}"
+    return f"{100 * value:g}{unit}".replace("-", "\N{MINUS SIGN}")
 
 
 def name_rows(ax: Axes, names: Sequence[str], texts: Sequence[str] = ()) -> None:
@@ -243,6 +249,7 @@ def name_rows(ax: Axes, names: Sequence[str], texts: Sequence[str] = ()) -> None
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=True, axis="x")
+    ax.set_axisbelow(True)
     ax.spines["left"].set_visible(False)
 
 

@@ -1,5 +1,6 @@
 """Figures: what is drawn, not how its pixels come out."""
 
+import itertools
 import pickle
 import sys
 from io import BytesIO
@@ -17,6 +18,7 @@ from segiou.measures.boundary import BoundaryOptions
 
 pytest.importorskip("matplotlib")
 
+from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -52,12 +54,28 @@ def drawn_without_complaint(ax):
     return ax
 
 
-def test_new_figures_are_a_column_wide_and_not_pyplots(run):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    before = pyplot.get_fignums()
-    ax = drawn_without_complaint(plots.class_bars(run))
-    assert ax.figure.get_figwidth() == 3.3
-    assert pyplot.get_fignums() == before
+def test_new_figures_are_a_column_wide_and_the_current_one(run):
+    for draw in (plots.class_bars, plots.confusion_matrix, plots.class_boxes):
+        ax = drawn_without_complaint(draw(run))
+        assert ax.figure.get_figwidth() == 3.3
+        assert pyplot.gcf() is ax.figure
+        assert pyplot.gca() is ax
+
+
+def test_what_pyplot_saves_is_the_figure(run, tmp_path):
+    pyplot.figure()
+    run.plot()
+    pyplot.savefig(tmp_path / "bars.svg")
+    assert ">pole</text>" in (tmp_path / "bars.svg").read_text()
+
+
+def test_given_axes_and_files_open_no_figure(run, tmp_path):
+    ax = Figure().add_subplot()
+    run.plot(ax=ax)
+    plots.save_plots(run.total(), tmp_path, dpi=40)
+    with pytest.raises(ValueError, match="must be a valid color"):
+        plots.class_bars(run, color="colour")  # what was drawn until then is not shown
+    assert pyplot.get_fignums() == []
 
 
 @pytest.mark.parametrize(
@@ -116,8 +134,49 @@ def test_confusion_matrix_by_prediction_and_in_pixels(run):
 def test_many_classes_go_unnamed():
     matrix = segiou.ConfusionMatrix(150).update(np.arange(150), np.arange(150))
     ax = drawn_without_complaint(plots.confusion_matrix(matrix))
+    assert ax.figure.get_figwidth() == 7
     assert not ax.texts
+    assert not row_names(ax)
     assert "40 lowest of 150 classes" in plots.class_bars(matrix).get_xlabel()
+
+
+def touches(texts):
+    """Whether boxes of neighbouring texts overlap."""
+    boxes = [text.get_window_extent() for text in texts]
+    return any(one.overlaps(other) for one, other in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize("number", [2, 6, 11, 19, 20, 21, 40, 65, 100])
+def test_names_and_numbers_of_a_matrix_fit(number):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, number, (4, 200, 200))
+    pred = np.where(rng.random(truth.shape) < 0.3, rng.permuted(truth), truth)
+    matrix = segiou.ConfusionMatrix([f"furniture {i}" for i in range(number)]).update(truth, pred)
+    ax = drawn_without_complaint(plots.confusion_matrix(matrix))
+    assert not touches(ax.get_xticklabels())
+    assert not touches(ax.get_yticklabels())
+    row = [text for text in ax.texts if text.get_position()[1] == 0]
+    assert not touches(row)
+    assert bool(row) == (number <= 40)
+    assert len(row_names(ax)) == (number if number <= 65 else 0)
+    box = ax.figure.get_tightbbox()  # nothing is outside, and nothing blank
+    assert box.x0 >= 0
+    assert box.x1 <= ax.figure.get_figwidth()
+    assert 0 <= box.y0 < 0.06
+    assert ax.figure.get_figheight() - 0.06 < box.y1 <= ax.figure.get_figheight()
+
+
+def test_absent_classes_are_left_out_of_the_matrix():
+    names = ["road", "tram", "car", "pole"]
+    matrix = segiou.ConfusionMatrix(names).update([0, 0, 2], [0, 3, 2])
+    ax = drawn_without_complaint(plots.confusion_matrix(matrix))
+    assert row_names(ax) == ["road", "car", "pole"]
+    shown = ax.images[0].get_array().filled(0)
+    np.testing.assert_array_equal(shown, [[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]])
+    assert ax.get_xlabel() == "prediction\n(3 occurring of 4 classes)"
+    ax = drawn_without_complaint(plots.confusion_matrix(matrix, absent=True))
+    assert row_names(ax) == names
+    assert ax.get_xlabel() == "prediction"
 
 
 def test_bars_carry_their_intervals(run):
@@ -502,12 +561,6 @@ def test_fonts_are_truetype_however_a_figure_is_saved(run, tmp_path):
     out = BytesIO()
     figure.savefig(out, format="eps")
     assert b"/FontType 42" in out.getvalue()
-
-
-def test_a_notebook_shows_axes_as_their_figure(run):
-    picture, size = run.plot()._repr_png_()
-    assert picture.startswith(b"\x89PNG")
-    assert size == {"width": 363}
 
 
 def test_long_names_are_cut_and_the_count_stays():

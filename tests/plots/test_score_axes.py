@@ -91,11 +91,11 @@ def test_the_better_model_of_a_distance_is_on_the_other_side(near, far):
     # B is 3 pixels of 2 mm further away, which is better for A.
     assert found.pairs[0].overall.delta == 6
     assert ax.get_xlabel() == ("difference of median HD95 of pole, units\n← B better    A better →")
-    assert ax.get_xlim() == pytest.approx((-6.36, 6.36))
-    assert ticks_of(ax) == ["−5", "0", "5"]
+    assert ax.get_xlim() == pytest.approx((-0.36, 6.36))  # no empty half
+    assert ticks_of(ax) == ["0", "2", "4", "6"]
     ax = drawn(compared(near, far, "dice").plot())
     assert ax.get_xlabel() == "difference of Dice, points\n← A better    B better →"
-    assert ticks(ax, 0.25) == ["25"]
+    assert ticks(ax, 0.25, -0.25) == ["25", "−25"]
 
 
 def test_an_infinite_difference_is_an_arrow(near, missing):
@@ -268,8 +268,10 @@ def test_names_that_begin_alike_keep_their_ends():
 @pytest.mark.parametrize(
     ("unit", "values", "limits", "label"),
     [
-        ("", [0.2, nan], (0, 1), "S"),
-        ("", [-0.5, 0.5], (-0.5, 1), "S"),
+        ("", [0.6, nan], (0, 1), "S"),
+        ("", [0.2, nan], (0, 0.21), "S"),  # else more than half would be empty
+        ("", [0, nan], (0, 1), "S"),
+        ("", [-0.5, 0.6], (-0.5, 1), "S"),
         ("mm", [6, inf], (0, 6.3), "S, mm"),
         ("number", [-10, 10], (-11, 11), "S"),
         ("mm", [inf, nan], (0, 1), "S, mm"),
