@@ -100,6 +100,7 @@ def test_every_processor_gets_the_same_bits(tmp_path, build):
     names += ["counting/test_kernel.py", "counting/test_odd_bytes.py", "counting/test_scores.py"]
     names += ["counting/test_count_channels.py", "counting/test_id_pairs.py"]
     names += ["accumulators/histograms/test_scores_backend.py", "regions/test_components.py"]
+    names += ["regions/test_differences.py"]
     run_rebuilt(build, tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 

@@ -29,7 +29,11 @@ CASES = [
         ],
         [],
     ),
-    ("segiou.regions._components", ["regions/test_components.py"], []),
+    (
+        "segiou.regions._components",
+        ["regions/test_components.py", "regions/test_differences.py"],
+        [],
+    ),
     ("segiou.masks.formats._png", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks.formats._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
     (

@@ -48,7 +48,7 @@ PARTS = {
     "segiou.masks.formats._png": Part("png", "reading of PNG masks", "about 10 times slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
-_INTERFACE = 5
+_INTERFACE = 6
 
 
 def load_part(module: str) -> Any:

@@ -35,14 +35,21 @@ def count_coded(
     return bool(table[-1].any() or table[:, -1].any())
 
 
-def finder(dtype: np.dtype[Any], low: int, codes: NDArray[Any], undeclared: int) -> Finder:
-    """A function that maps values of this dtype to codes, of the type that the codes have."""
+def values_table(
+    dtype: np.dtype[Any], low: int, codes: NDArray[Any], undeclared: int
+) -> tuple[int, NDArray[Any]]:
+    """First value that this dtype holds, modulo 2^64; codes from it on, last that of all others."""
     limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
     start = min(max(int(limits.min) - low, 0), len(codes))
     stop = min(max(int(limits.max) - low + 1, start), len(codes))
+    return (low + start) % 2**64, np.append(codes[start:stop], codes.dtype.type(undeclared))
+
+
+def finder(dtype: np.dtype[Any], low: int, codes: NDArray[Any], undeclared: int) -> Finder:
+    """A function that maps values of this dtype to codes, of the type that the codes have."""
+    start, table = values_table(dtype, low, codes, undeclared)
     # Two's complement: one unsigned comparison checks both ends of the range.
-    first, beyond = np.uint64((low + start) % 2**64), np.uint64(stop - start)
-    table = np.append(codes[start:stop], codes.dtype.type(undeclared))
+    first, beyond = np.uint64(start), np.uint64(len(table) - 1)
 
     def look_up(values: NDArray[Any]) -> NDArray[Any]:
         if dtype.kind == "b":

@@ -98,6 +98,21 @@ class ValueCodes:
             codes[self.is_far(labels)] = self.undeclared - 1  # only truth values can be far
         return codes
 
+    def table(self, dtype: np.dtype[Any]) -> tuple[int, NDArray[np.uint16]]:
+        """First value that a dtype holds, and the codes from it on; last that of all others.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Type of the labels.
+
+        Returns
+        -------
+        tuple of int and ndarray of uint16
+            The value is modulo 2^64. Values of `far` are not in the table.
+        """
+        return reference.values_table(dtype, self.low, self.codes, self.undeclared)
+
     def is_far(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each label is an ignored value outside the table.
 

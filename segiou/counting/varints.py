@@ -25,15 +25,18 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     firsts = (stops - sizes)[sizes > 0]
     steps[firsts] = cells[firsts] + 1
     numbers[1::2] = values
-    most = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
-    rest = numbers[:, None] >> 7 * np.arange(most)
-    used = rest > 0
-    used[:, 0] = True
-    parts = (rest & 0x7F).astype(np.uint8)
-    parts[:, :-1] |= used[:, 1:] * np.uint8(0x80)
-    data = parts[used].tobytes()
-    ends = np.zeros(len(numbers) + 1, dtype=np.int64)
-    used.sum(1).cumsum(out=ends[1:])
+    ends = np.ones(len(numbers) + 1, dtype=np.int64)
+    ends[0] = 0
+    for bits in range(7, int(numbers.max(initial=0)).bit_length(), 7):
+        ends[1:] += numbers >= 1 << bits
+    ends.cumsum(out=ends)
+    encoded, places = np.empty(ends[-1], np.uint8), ends[:-1]
+    encoded[places] = numbers & 0x7F
+    while len(longer := np.flatnonzero(numbers > 0x7F)):
+        numbers, places = numbers[longer] >> 7, places[longer] + 1
+        encoded[places - 1] |= 0x80
+        encoded[places] = numbers & 0x7F
+    data = encoded.tobytes()
     return [data[a:b] for a, b in pairwise([0, *ends[2 * stops].tolist()])]
 
 

@@ -31,7 +31,14 @@ Ints = NDArray[np.int64]
 #: Possible numbers of neighbours by the number of axes, fewest first.
 _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
 #: The compiled routine numbers pixels with 32 bits.
-_MOST_PIXELS = (1 << 32) - 1
+MOST_PIXELS = (1 << 32) - 1
+
+
+def compiled() -> Any:
+    """The compiled routines; None, with a warning, if they were not built."""
+    if _components is None:
+        warn_missing(_COMPILED)
+    return _components
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,13 +244,12 @@ def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
 
 def _connected(array: NDArray[Any], rank: int) -> Components:
     """Components of all labels; neighbours differ along at most ``rank`` axes."""
-    if _components is None:
-        warn_missing(_COMPILED)
-    if _components is None or not 0 < array.size <= _MOST_PIXELS:
+    routines = compiled()
+    if routines is None or not 0 < array.size <= MOST_PIXELS:
         return _by_scikit_image(array, rank)
     values = np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
     shape = (1,) * (3 - array.ndim) + array.shape
-    runs = _components.find_components(values, values.itemsize, shape, rank)
+    runs = routines.find_components(values, values.itemsize, shape, rank)
     starts, ids, firsts = (np.frombuffer(each, np.uint32) for each in runs)
     return Components(array.shape, starts, ids, values.reshape(-1)[firsts])
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.histograms.score_bins import as_floats, as_scores
+from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure
@@ -22,7 +23,7 @@ from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Plan
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, ratio
-from segiou.regions.components import Components, components
+from segiou.regions.differences import Codes, Differences, differences
 
 Ints = NDArray[np.int64]
 
@@ -76,23 +77,26 @@ class SuspectPlan(Plan):
 
     def count(self, pair: MaskPair) -> Parts:
         """Find the regions of one image."""
+        least = SIDE**pair.truth.ndim
         number = self.classes.num_classes
-        truth, pred = pair.codes
-        found = components(_disagreement(truth, pred, number), [], None, 0)
-        kept = _largest(found, SIDE**truth.ndim)
-        rows = np.zeros((len(kept), _NUMBERS + 6), np.int64)
-        rows[:, 0], rows[:, 1] = np.divmod(found.values[kept].astype(np.int64) - 1, number)
-        rows[:, 2] = found.sizes[kept]
-        numbers = np.full(len(found.values), -1)
-        numbers[kept] = np.arange(len(kept))
-        runs = _Runs.of(found, numbers)
-        rows[:, _NUMBERS:] = runs.boxes()
-        for column, side in ((3, truth), (4, pred)):
-            objects = components(side, [], None, 0)
-            at = np.searchsorted(objects.starts, runs.first_pixels, "right") - 1
-            rows[:, column] = objects.sizes[objects.ids[at].astype(np.int64) - 1]
-        margins = np.ones(len(rows)) if pair.scores is None else runs.margins(pair.scores, rows)
+        found = differences(*self._sides(pair), number, least=least, most=KEPT)
+        rows = found.rows
+        margins = np.ones(len(rows)) if pair.scores is None else _margins(found, pair)
         return Parts.of(self.layout, regions=rows, margins=margins, pixels=_labelled(pair))
+
+    def _sides(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any], tuple[Codes, Codes]]:
+        """Truth and prediction in one type of integers, and the classes of their values."""
+        sides = self._encoding.truth, self._encoding.pred
+        kind = np.result_type(pair.truth, pair.pred)
+        if pair.mask is not None or sides[0].far or sides[1].far or kind.kind not in "iu":
+            every = np.arange(self.classes.num_classes + 1, dtype=np.uint16)
+            return *pair.codes, ((0, every), (0, every))
+        truth, pred = pair.truth.astype(kind, copy=False), pair.pred.astype(kind, copy=False)
+        return truth, pred, (sides[0].table(kind), sides[1].table(kind))
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return Encoding.of_classes(self.classes)
 
     def check(self, parts: Parts) -> None:
         """Reject regions that cannot have been found."""
@@ -129,14 +133,6 @@ class SuspectPlan(Plan):
         return {score.name: score}
 
 
-def _disagreement(truth: NDArray[Any], pred: NDArray[Any], number: int) -> NDArray[Any]:
-    """A value ≥ 1 for each pair of different classes, and 0 for all other pixels."""
-    code: NDArray[Any] = truth.astype(np.uint16 if number < 1 << 8 else np.uint32)
-    code = code * code.dtype.type(number) + pred + code.dtype.type(1)
-    code[(truth == pred) | (truth == number) | (pred == number)] = 0
-    return code
-
-
 def _labelled(pair: MaskPair) -> Ints:
     """Pixels of each class of the truth that have a class in the prediction, (C,)."""
     number = pair.classes.num_classes
@@ -146,73 +142,17 @@ def _labelled(pair: MaskPair) -> Ints:
     return np.bincount(truth[pred < number], minlength=number)[:number]
 
 
-def _largest(found: Components, least: int) -> NDArray[np.intp]:
-    """Positions of the largest components of each value but 0, ties by their first pixel."""
-    sizes, values = found.sizes, found.values
-    order = np.lexsort((np.arange(len(sizes)), -sizes, values))
-    places = np.arange(len(order))
-    is_first = np.append(True, np.diff(values[order]) != 0)[: len(order)]
-    rank = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    return order[(rank < KEPT) & (values[order] > 0) & (sizes[order] >= least)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """The runs of some components: pixels in sequence, sorted by component."""
-
-    shape: tuple[int, ...]
-    #: First and last pixel of each run, and the number of its component.
-    starts: Ints
-    lasts: Ints
-    owner: Ints
-
-    @classmethod
-    def of(cls, found: Components, numbers: NDArray[np.intp]) -> _Runs:
-        """The runs of the components that have a number ≥ 0."""
-        owner = numbers[found.ids.astype(np.int64) - 1]
-        at = np.flatnonzero(owner >= 0)
-        at = at[np.argsort(owner[at], kind="stable")]
-        starts = found.starts[at].astype(np.int64)
-        return cls(found.shape, starts, starts + found.lengths[at] - 1, owner[at])
-
-    @cached_property
-    def _begins(self) -> NDArray[np.intp]:
-        """The first run of each component."""
-        return np.flatnonzero(np.append(True, np.diff(self.owner) != 0)[: len(self.owner)])
-
-    @property
-    def first_pixels(self) -> Ints:
-        """The first pixel of each component in raster order."""
-        return self.starts[self._begins]
-
-    def boxes(self) -> Ints:
-        """Begin and end of each component along three axes, (K, 6); images have one plane."""
-        if not len(self.starts):
-            return np.zeros((0, 6), np.int64)
-        shape = (1,) * (3 - len(self.shape)) + self.shape
-        sides: list[Ints] = []
-        crosses = np.zeros(len(self.starts), bool)
-        low, high = (np.unravel_index(ends, shape) for ends in (self.starts, self.lasts))
-        for axis, length in enumerate(shape):
-            # A run that continues in the next row, or plane, covers all columns, or rows.
-            first = np.where(crosses, 0, low[axis])
-            last = np.where(crosses, length - 1, high[axis])
-            sides += [np.minimum.reduceat(first, self._begins)]
-            sides += [np.maximum.reduceat(last, self._begins) + 1]
-            crosses |= low[axis] != high[axis]
-        return np.stack(sides, 1)
-
-    def margins(self, scores: Any, rows: Ints) -> Floats:
-        """Mean of p(suggestion) − p(label) over each component, at least 0."""
-        array = as_scores(scores)
-        lengths = self.lasts - self.starts + 1
-        ends = np.cumsum(lengths)
-        pixels = np.arange(int(lengths.sum())) + np.repeat(self.lasts + 1 - ends, lengths)
-        owner = np.repeat(self.owner, lengths)
-        apart = _probability(array, rows[owner, 1], pixels, self.shape)
-        apart = apart - _probability(array, rows[owner, 0], pixels, self.shape)
-        sums = np.bincount(owner, np.nan_to_num(apart), len(rows))
-        return np.clip(ratio(sums, rows[:, 2]), 0.0, 1.0)
+def _margins(found: Differences, pair: MaskPair) -> Floats:
+    """Mean of p(suggestion) − p(label) over each region, at least 0."""
+    array, rows = as_scores(pair.scores), found.rows
+    starts, lengths, regions = found.runs.T.astype(np.int64)
+    ends = np.cumsum(lengths)
+    pixels = np.arange(int(lengths.sum())) + np.repeat(starts + lengths - ends, lengths)
+    owner, shape = np.repeat(regions, lengths), pair.truth.shape
+    apart = _probability(array, rows[owner, 1], pixels, shape)
+    apart = apart - _probability(array, rows[owner, 0], pixels, shape)
+    sums = np.bincount(owner, np.nan_to_num(apart), len(rows))
+    return np.clip(ratio(sums, rows[:, 2]), 0.0, 1.0)
 
 
 def _probability(

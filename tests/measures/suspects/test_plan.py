@@ -107,6 +107,32 @@ def test_regions_are_those_of_the_definition(case):
     assert sorted(map(tuple, parts["regions"].tolist())) == by_definition(truth, pred, classes)
 
 
+@pytest.mark.parametrize("dtypes", [("i8", "i8"), (">i4", "u1"), ("i2", "u2"), ("u8", "i8")])
+def test_regions_do_not_depend_on_the_type(dtypes):
+    rng = np.random.default_rng(5)
+    truth, pred = (np.kron(rng.choice([0, 1, 255], (3, 4)), np.ones((4, 4), int)) for _ in range(2))
+    options = ClassOptions.of(2, ignore=IGNORED, unassigned="count")
+    plan = SuspectOptions().plan(options, Masks())
+    first = plan.count(MaskPair(truth.astype(np.uint8), pred.astype(np.uint8), options))
+    other = plan.count(MaskPair(truth.astype(dtypes[0]), pred.astype(dtypes[1]), options))
+    assert first["regions"].tolist() == other["regions"].tolist() != []
+
+
+def test_masked_and_distant_ignored_pixels_are_in_no_region():
+    truth, pred = np.zeros((2, 6, 6), np.int64)
+    pred[:] = 1
+    truth[0, 0] = 10**12
+    options = ClassOptions.of(2, ignore=[10**12])
+    plan = SuspectOptions().plan(options, Masks())
+    valid = np.ones((6, 6), bool)
+    valid[5] = False
+    for mask, pixels in (None, 35), (valid, 29):
+        parts = plan.count(MaskPair(truth, pred, options, mask=mask))
+        assert parts["regions"][:, 2:5].tolist() == [[pixels] * 3]
+    with_flags = plan.count(MaskPair(truth > 1e9, pred > 0, ClassOptions.of(2)))
+    assert with_flags["regions"][:, :3].tolist() == [[0, 1, 35]]
+
+
 def test_margins_of_probabilities_and_of_logits():
     truth, pred = np.zeros((2, 4, 4), np.uint8)
     pred[:3, :3] = 1
