@@ -94,7 +94,8 @@ def _coded(values: NDArray[Any], codes: Codes) -> Ints:
     """The class of each pixel."""
     first, table = codes
     index = values.astype(np.int64).view(np.uint64) - np.uint64(first)
-    return table[np.minimum(index, np.uint64(len(table) - 1))].astype(np.int64)
+    found: Ints = table[np.minimum(index, np.uint64(len(table) - 1))].astype(np.int64)
+    return found
 
 
 def _largest(found: components.Components, least: int, most: int) -> NDArray[np.intp]:

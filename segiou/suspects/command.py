@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from segiou._support.files import write_whole
 from segiou.cli import inputs
 from segiou.cli.output import as_json, in_format, write_text
 from segiou.runs.run import Run
-from segiou.suspects.page import suspects_html
+from segiou.suspects.page import SMALL, suspects_html
 from segiou.suspects.ranking import find_suspects
 from segiou.suspects.result import Suspects
 
@@ -17,22 +18,24 @@ def command(parsed: argparse.Namespace) -> int:
     """Rank the regions of runs, or of two folders, and write the outputs."""
     kind = inputs.report_format(parsed)
     runs = _runs(parsed)
-    found = find_suspects(
+    find = partial(
+        find_suspects,
         *runs,
         first=parsed.first,
         all_regions=parsed.all_regions,
-        max_extent=parsed.max_extent,
         min_size=parsed.min_size,
         label=parsed.label,
         omit=parsed.omit,
         groups=parsed.group_by,
         reviewed=parsed.reviewed,
-        random_sample=parsed.random_sample,
         seed=parsed.seed,
     )
+    found = find(max_extent=parsed.max_extent, random_sample=parsed.random_sample)
     page = ""
     if parsed.html or kind == "html":
-        page = suspects_html(found, runs[0], images=parsed.images)
+        has_both = found.kept and parsed.max_extent > SMALL and parsed.random_sample is None
+        small = find(max_extent=SMALL) if has_both else None
+        page = suspects_html(found, runs[0], small=small, images=parsed.images)
     if parsed.html:
         write_whole(parsed.html, page)
     write_text(parsed.output, page if kind == "html" else _rendered(found, kind, parsed))

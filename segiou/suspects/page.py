@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,9 @@ from segiou.report.pages.picture_masks import (
     read_indices,
 )
 from segiou.report.pages.pictures import data_uri, read_image
+from segiou.report.pages.sections import Section
 from segiou.runs.run import Run
+from segiou.suspects.ranking import find_suspects
 from segiou.suspects.result import VERDICTS, Region, Suspects, about_errors, notes, title
 
 #: Width at which masks are read, and the longer side of a picture.
@@ -31,6 +33,11 @@ _WIDTH, _SIDE = 2048, 260
 #: Room around a region as a share of its box, and at least so many pixels.
 _ROOM, _LEAST = 0.4, 12
 _INNER, _OUTER = (255, 255, 255), (0, 0, 0)
+_STYLE = "segiou.suspects:page.css"
+#: Largest share of an image that regions of the second list cover.
+SMALL = 0.003
+#: Number of entries on the page of a report.
+_OF_REPORT = 20
 
 
 class Card(NamedTuple):
@@ -45,6 +52,7 @@ def suspects_html(
     found: Suspects,
     run: Run,
     *,
+    small: Suspects | None = None,
     images: str | Path | None = None,
     read: Reader | None = None,
 ) -> str:
@@ -56,17 +64,25 @@ def suspects_html(
         The list.
     run : Run
         Its first run, scored from files that still exist.
+    small : Suspects, optional
+        A second list, of regions up to `SMALL` of an image; entries of the first are
+        left out.
     images : str or path, optional
         Folder of the original images.
     read : callable, optional
         Reads the file of a path, for masks that are not local.
     """
-    cards = _cards(found, run, images, read)
+    listed_before = {region.key for region in found.entries}
+    others = [] if small is None else [r for r in small.entries if r.key not in listed_before]
+    others = [region._replace(rank=i) for i, region in enumerate(others, 1)]
+    cards = _cards([*found.entries, *others], run, images, read)
     parts = [*found._parts()]
     context = {
         "found": found,
         "heading": title(found),
-        "cards": cards,
+        "cards": cards[: len(cards) - len(others)],
+        "small": cards[len(cards) - len(others) :],
+        "small_extent": SMALL,
         "verdicts": VERDICTS,
         "known": about_errors(found),
         "notes": [note for note in notes(found) if note != about_errors(found)],
@@ -74,22 +90,31 @@ def suspects_html(
         "list": next((part for part in parts if isinstance(part, Table)), None),
         "pictures": listed([*cards[0].pictures]) if cards else "",
         "table": None,
-        "pixel": found.nouns.pixel,
     }
     rows = [[*card.region.key, card.region.verdict] for card in cards]
     page = {"names": list(run.class_names), "unit": found.unit}
     data = {**page, "confusion": None, "images": None, "review": rows}
-    more = (["segiou.suspects:page.css"], ["segiou.suspects:page.js"])
+    more = ([_STYLE], ["segiou.suspects:page.js"])
     return assemble("segiou.suspects:page.html", context, data, more)
 
 
-def _cards(found: Suspects, run: Run, images: str | Path | None, read: Reader | None) -> list[Card]:
-    """The entries with pictures; the masks of an image are read once."""
+def report_section(run: Run, *, images: str | Path | None, read: Reader | None) -> Section:
+    """The first entries of a run, on the page of its report."""
+    found = find_suspects(run, first=_OF_REPORT)
+    cards = _cards(found.entries, run, images, read)
+    context = {"found": found, "cards": cards, "known": about_errors(found)}
+    return Section("segiou.suspects:section.html", context, (_STYLE,))
+
+
+def _cards(
+    entries: Iterable[Region], run: Run, images: str | Path | None, read: Reader | None
+) -> list[Card]:
+    """The entries with pictures; the masks of images that follow each other are read once."""
     photos = {} if images is None else match_images(images, run.ids).files
     reader, place = adjusted_reader(run, read), {id: i for i, id in enumerate(run.ids)}
     colors, known = class_colors(run.labels), dict[str, Masks | str]()
     cards = []
-    for region in found.entries:
+    for region in entries:
         if region.image not in known:
             known.clear()
             known[region.image] = _masks(run, place[region.image], reader, read)

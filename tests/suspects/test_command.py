@@ -116,3 +116,40 @@ def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(shown[1].split()) == 0
     assert capsys.readouterr().out == shown[2]
+
+
+def test_small_regions_have_a_second_list_on_the_page(folders):
+    for name in "ab":
+        truth, pred = np.zeros((2, 100, 100), np.uint8)
+        pred[10:30, 10:30] = 1
+        if name == "b":
+            pred[60:64, 60:65] = 2  # 20 of 10000 pixels
+        write_mask(folders / "large_truth" / f"{name}.png", truth)
+        write_mask(folders / "large_pred" / f"{name}.png", pred)
+    command = ["suspects", "large_truth", "large_pred", *SCORE[2:], "--html", "page.html"]
+
+    def lists(*options):
+        assert main([*command, *options]) == 0
+        parts = Path("page.html").read_text().partition('<section id="list"')[0]
+        found = [part.count("<article") for part in parts.split('<section id="small"')]
+        return found, re.findall(r'name="verdict-(\d+)" value="wrong"', parts)
+
+    assert lists("--first", "2") == ([2, 1], ["0", "1", "2"])
+    assert lists("--all-regions") == ([3], ["0", "1", "2"])  # the first list has it already
+    assert lists("--max-extent", "0.003") == ([1], ["0"])
+    assert lists("--first", "2", "--random-sample", "2") == ([2], ["0", "1"])
+
+
+def test_the_page_of_a_report_has_the_first_of_them(folders):
+    assert main(["score", *SCORE, "--suspects", "--run", "run.sqlite", "--html", "a.html"]) == 0
+    assert main(["report", "run.sqlite", "--images", "photos", "--html", "b.html"]) == 0
+    for name, pictures in (("a.html", 2), ("b.html", 3)):
+        section = Path(name).read_text().partition('<section id="suspects"')[2]
+        section = section.partition("</section>")[0]
+        first = section.partition("</article>")[0]
+        assert "1. c</h3>" in first
+        assert "labelled <b>wall</b>, predicted <b>car</b>" in first
+        assert first.count("<figure>") == pictures
+        assert 'type="radio"' not in section
+    assert main(["score", *SCORE, "--html", "c.html", "-o", "c.txt"]) == 0
+    assert 'id="suspects"' not in Path("c.html").read_text()

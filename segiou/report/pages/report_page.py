@@ -29,6 +29,7 @@ from segiou.report.pages.page import assemble, class_colors, sentence
 from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import Reader
 from segiou.report.pages.provenance import making
+from segiou.report.pages.sections import Section, sections_of
 from segiou.report.pages.slices_part import slice_images, sliced_part
 from segiou.report.report import Report
 from segiou.report.report_document import worst_part, worst_title
@@ -136,7 +137,7 @@ def render_report(
         **_verdict_context(report, imbalance, baseline),
         **_interval_context(report, drawn),
         **_class_context(report, columns),
-        **_measure_context(report, run),
+        **_measure_context(report, run, sections_of(run, images=images, read=read)),
         **_dumbbells(report),
         **confusions(report),
         "steps": steps,
@@ -221,9 +222,11 @@ def _worst_context(report: Report) -> dict[str, Any]:
     }
 
 
-def _measure_context(report: Report, run: Run | None) -> dict[str, Any]:
+def _measure_context(
+    report: Report, run: Run | None, sections: Mapping[str, Section]
+) -> dict[str, Any]:
     """The tables of the measures and of cases."""
-    measured = [_measured(table) for table in report.tables]
+    measured = [_measured(table, sections.get(table.key)) for table in report.tables]
     of_cases = report.unit == "voxels"
     return {
         "measured": measured,
@@ -277,7 +280,8 @@ def render_page(
     data = _script_data(context, sliced, table) | {
         "images": None if table is None else table.payload(colors, chosen)
     }
-    return assemble(template, context, data)
+    sections = [part["section"] for part in context.get("measured", ()) if part["section"]]
+    return assemble(template, context, data, ([s for one in sections for s in one.styles], ()))
 
 
 def _images_of(
@@ -422,7 +426,7 @@ def _methods(report: Report, of_iou: Intervals, drawn: Sequence[Intervals]) -> l
     return [*usual, *other_methods(report)]
 
 
-def _measured(table: ScoreTable) -> dict[str, Any]:
+def _measured(table: ScoreTable, section: Section | None) -> dict[str, Any]:
     """The section of a measure; if it has curves, the worst class comes first."""
     curves = table.curves()
     if curves:
@@ -432,7 +436,7 @@ def _measured(table: ScoreTable) -> dict[str, Any]:
         table = table.taken(order)
         curves = tuple(sorted(curves, key=lambda one: places[one.row]))
     about = {"name": table.key, "title": table.title, "about": table.about}
-    return {**about, "scores": score_part(table), "curves": curves}
+    return {**about, "scores": score_part(table), "curves": curves, "section": section}
 
 
 def _ends(intervals: Iterable[tuple[str, Interval]]) -> dict[str, tuple[float, float]]:
