@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,14 @@ def copy(tmp_path_factory):
 
 SCORE = ["score", f"{STREETS}/truth", f"{STREETS}/model_a", "--labels", f"{STREETS}/labels.toml"]
 COMPARE = ["compare", *SCORE[1:3], *SCORE[2:]]
+NO_OPTION = "no installed measure has this option"
 NOT_THERE = "needs the measure 'surfaces', which is not installed"
 #: Commands whose folders are missing, and the message of each.
 MISSING = [
-    ([*SCORE, "--topology"], "--topology; no installed measure has this option"),
-    ([*SCORE, "--lesions=brats2023-gli"], "--lesions needs the measure 'lesions', which is"),
-    ([*SCORE, "--surface", "segiou"], f"--surface {NOT_THERE}"),
-    ([*SCORE, "--boundary-tolerance=1"], f"--boundary-tolerance {NOT_THERE}"),
+    ([*SCORE, "--topology"], f"--topology; {NO_OPTION}"),
+    ([*SCORE, "--lesions=brats2023-gli"], f"--lesions=brats2023-gli; {NO_OPTION}"),
+    ([*SCORE, "--surface", "segiou"], f"segiou; {NO_OPTION}"),
+    ([*SCORE, "--boundary-tolerance=1"], "unrecognized arguments: --boundary-tolerance=1"),
     ([*SCORE, "--boundary=2mm,3"], f"--boundary=2mm,3 {NOT_THERE}"),
     ([*SCORE, "--fail-over", "HD95:road=3"], f"HD95:road {NOT_THERE}"),
     ([*SCORE, "--worst=1", "--worst-by=hausdorff_95"], f"hausdorff_95 {NOT_THERE}"),
@@ -66,11 +68,14 @@ print(json.dumps({
 def test_what_is_missing_is_named_and_everything_else_works(copy):
     """All in one process, because each start takes as long as the commands."""
     commands = [command for command, _ in MISSING]
-    commands.append([*SCORE, "--boundary", "--objects"])
+    commands += [["score", "--help-all"], [*SCORE, "--boundary", "--objects"]]
     done = python_in(copy, "-c", CODE, json.dumps(commands), capture_output=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    *refused, scored = found["commands"]
+    *refused, help_, scored = found["commands"]
+    shown = re.findall(r"(?m)^  (--[a-z-]+)", help_[1])
+    assert {"--boundary", "--objects"} <= {*shown}
+    assert not {"--surface", "--boundary-tolerance", "--lesions", "--topology"} & {*shown}
     for (code, out, err), (command, message) in zip(refused, MISSING, strict=True):
         assert (code, out) == (2, ""), command
         assert message in err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,12 @@ from segiou._support.arguments import check_integer
 from segiou._support.numbers import is_digits, number_in
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
-from segiou.cli.options import keys_of_headings, names_by_heading, option_of
+from segiou.cli.options import names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
-    check_installed,
     implied_classes,
-    measure_keys,
     measure_of,
     measure_of_score,
     measures_from_options,
@@ -55,19 +53,9 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     if parsed.name_of_command != "score":
         return Job.of(options, _needed_for(arguments.get("metric")), arguments)
     if arguments["columns"] == "map":
-        arguments["area"] = arguments["area"] or "where known"
-    by_heading = names_by_heading("score")
-    _check_installed(arguments, by_heading)
-    return Job.of(options, measures_from_options(arguments, options, by_heading), arguments)
-
-
-def _check_installed(given: Mapping[str, Any], by_heading: Mapping[str, Sequence[str]]) -> None:
-    """Raise ValueError if an option is that of measures of which none is installed."""
-    missing = keys_of_headings() - {*measure_keys()}
-    there = {name for key, names in by_heading.items() if key not in missing for name in names}
-    for key in sorted(missing):
-        if name := next((n for n in by_heading[key] if given.get(n) and n not in there), None):
-            check_installed(key, option_of(name))
+        arguments["area"] = arguments.get("area") or "where known"
+    chosen = measures_from_options(arguments, options, names_by_heading("score"))
+    return Job.of(options, chosen, arguments)
 
 
 def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:

@@ -1,16 +1,18 @@
-"""Command-line options: parsers and help, generated from the table ``options.txt``.
+"""Command-line options: parsers and help, generated from tables ``options.txt``.
 
-The table starts with the commands; brackets list the options of their short help. A heading names
-a section of the help and the commands that have it; ``(measure)`` marks the keys of measures. Lines
-below it are options and their help. The value follows the option: ``{a,b}`` is a choice, ``[…]`` is
-optional (with its value if omitted after ``=``), ``...`` is repeatable; options without a value are
-flags. Words without hyphens are positional arguments. Options and library arguments have the same
-names. Building a parser imports nothing that the commands need.
+The table of this package starts with the commands; brackets list the options of their short help.
+Each kind of scores has a table in its folder, whose headings are keys of measures. A heading names
+a section of the help and the commands that have it. Lines below it are options and their help. The
+value follows the option: ``{a,b}`` is a choice, ``[…]`` is optional (with its value if omitted
+after ``=``), ``...`` is repeatable; options without a value are flags. Words without hyphens are
+positional arguments. Options and library arguments have the same names. Building a parser imports
+nothing that the commands need.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 
@@ -24,9 +26,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, NoReturn
 
-# Importing pathlib takes longer than parsing the table.
-_LOADER: Any = __spec__.loader
-_TABLE: str = _LOADER.get_data(f"{__file__.removesuffix('.py')}.txt").decode()
+# Importing pathlib takes longer than parsing the tables.
+_FOLDER = os.path.dirname(__file__)  # noqa: PTH120
+_KINDS_OF_SCORES = "kinds of scores\n"
+
+
+def _table(folder: str) -> str:
+    """The table of options in a folder; empty without one."""
+    try:
+        with open(f"{folder}/options.txt", encoding="utf-8") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _whole_table() -> str:
+    """The options of the core, with those of all kinds of scores in their folders."""
+    folder = f"{_FOLDER}/../measures"
+    kinds = sorted(os.listdir(folder))  # noqa: PTH208
+    return _table(_FOLDER).replace(
+        _KINDS_OF_SCORES, "".join(_table(f"{folder}/{kind}") for kind in kinds)
+    )
 
 
 def _lines(table: str) -> list[str]:
@@ -34,7 +54,7 @@ def _lines(table: str) -> list[str]:
     return table.replace("\n      ", " ").splitlines()
 
 
-_LINES = _lines(_TABLE)
+_LINES = _lines(_whole_table())
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -87,19 +107,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _add_plugins(unknown: Sequence[str] | None) -> bool:
     """Add the options of plug-in measures that these arguments may name, or of all (None)."""
     from segiou._support.optional import plugin_names
+
+    if not (keys := plugin_names("measures", own=False)):
+        return False
     from segiou.measures.registry import loaded_measures, measure_of
 
     if unknown is None:
         kinds, problems = loaded_measures()
         for problem in problems.values():
             note(problem)
-        keys = [key for key in plugin_names("measures") if key in kinds]
     else:
         starts = tuple(word.partition("=")[0].replace("-", "_") for word in unknown)
-        named = (k for k in plugin_names("measures") if any(s.startswith(f"__{k}") for s in starts))
+        named = (key for key in keys if any(s.startswith(f"__{key}") for s in starts))
         kinds = {key: measure_of(key) for key in named}
-        keys = [*kinds]
-    new = [line for key in keys for line in _lines(kinds[key].options)]
+    new = [line for key in keys if key in kinds for line in _lines(kinds[key].options)]
     _LINES.extend(shown for line in new if (shown := harmless(line)) not in _LINES)
     return bool(new)
 
@@ -297,12 +318,6 @@ def names_by_heading(command: str) -> dict[str, list[str]]:
         for one in heading.split(", "):
             by_heading.setdefault(one, []).extend(_name_of(name) for name in names)
     return by_heading
-
-
-def keys_of_headings() -> set[str]:
-    """The headings that are keys of measures, installed or not."""
-    marked = [line.partition(":")[0] for line in _LINES if line.endswith(" (measure)")]
-    return {key for heading in marked for key in heading.split(", ")}
 
 
 def _name_of(option: str) -> str:

@@ -38,8 +38,8 @@ class Measure(ABC):
     noun : str
         Plural noun for the scored things; the key by default.
     options : str
-        Lines of help for the command line, in the format of ``cli/options.txt``; their
-        heading is the key.
+        Lines of help for the command line, in the format of ``measures/area/options.txt``;
+        their heading is the key. segiou's own kinds have such a file in their folder.
     score_names : tuple of str
         Names of its scores.
     version : int

@@ -1,22 +1,34 @@
 """Options have the same names and defaults in their class, in score_folder and in the command."""
 
 import inspect
+import re
 from dataclasses import FrozenInstanceError, fields
+from importlib.resources import files
 
 import pytest
 
 import segiou
 from segiou.cli.options import build_parser, names_by_heading
 from segiou.masks.reading import Reading
+from segiou.measures.registry import own_keys
 
 
 def test_options_of_reading_are_those_of_the_command_and_of_score_folder():
     keywords = inspect.signature(segiou.score_folder).parameters
     default = build_parser("score").get_default
     by_heading = names_by_heading("score")["reading"]
-    assert {*Reading.names()} == {*by_heading} - {"on_error"}
+    assert {*Reading.names()} == {*by_heading} - {"on_error", "spacing"}
     for one in fields(Reading):
         assert keywords[one.name].default == one.default == (default(one.name) or one.default)
+
+
+def test_each_kind_of_scores_declares_its_options_in_its_folder():
+    assert {*own_keys()} <= names_by_heading("score").keys()
+    table = (files("segiou.cli") / "options.txt").read_text("utf-8")
+    for key in own_keys():
+        headings = (files(f"segiou.measures.{key}") / "options.txt").read_text("utf-8")
+        assert headings.split(":")[0].split(", ")[0] == key
+        assert not re.search(rf"(?m)^  --{key}\b", table)
 
 
 @pytest.mark.parametrize(

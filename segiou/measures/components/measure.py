@@ -88,11 +88,6 @@ class ComponentOptions(StructureOptions):
 
     key: ClassVar[str] = "components"
     title: ClassVar[str] = "Components"
-    options: ClassVar[str] = """components: score
-  --components  also score Dice and IoU of each connected component of the truth, with the
-      predictions that are nearest to it
-  --components-classes CLASS...  score only these classes, by name or index (default: all but the
-      background; repeatable, or a,b,c)"""
     score_names: ClassVar[tuple[str, ...]] = (
         *("component_dice", "component_iou", "component_dice_cases", "component_iou_cases"),
     )

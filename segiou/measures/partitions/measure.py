@@ -123,11 +123,6 @@ class PartitionOptions(Measure):
 
     key: ClassVar[str] = "partitions"
     title: ClassVar[str] = "Partitions"
-    options: ClassVar[str] = """partitions: score
-  --partitions  also score the partition into objects, with --objects labels: adapted Rand error
-      and variation of information
-  --partitions-rule {scikit-image,cremi}  whether predicted id 0 is a segment, or singletons as in
-      the CREMI challenge (default: scikit-image)"""
     score_names: ClassVar[tuple[str, ...]] = tuple(PartitionScores.__annotations__)
 
     rule: Rule = "scikit-image"

@@ -43,11 +43,6 @@ class ReferringOptions(Measure):
 
     key: ClassVar[str] = "referring"
     title: ClassVar[str] = "Referring segmentation"
-    options: ClassVar[str] = """referring: score
-  --referring  also score referring segmentation, one expression per mask: gIoU, cIoU, precision at
-      IoU thresholds, N-acc and T-acc
-  --referring-target CLASS...  class that the expressions refer to, by name or index (default: the
-      second of two classes)"""
     score_names: ClassVar[tuple[str, ...]] = (
         *("giou", "ciou", "n_acc", "t_acc"),
         *(f"precision_{threshold}" for threshold in _THRESHOLDS),

@@ -50,9 +50,6 @@ class SuspectOptions(Measure):
 
     key: ClassVar[str] = "suspects"
     title: ClassVar[str] = "Regions that differ"
-    options: ClassVar[str] = """suspects: score
-  --suspects  also keep the largest regions where truth and prediction differ, which segiou suspects
-      ranks"""
     score_names: ClassVar[tuple[str, ...]] = ("suspect_share",)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:

@@ -46,12 +46,6 @@ class TopologyOptions(StructureOptions):
 
     key: ClassVar[str] = "topology"
     title: ClassVar[str] = "Topology"
-    options: ClassVar[str] = """topology: score
-  --topology  also score the topology of thin structures: clDice, Betti errors, skeleton recall
-  --topology-classes CLASS...  score only these classes, by name or index (default: all but the
-      background; repeatable, or a,b,c)
-  --topology-connectivity {full,cross}  whether pixels that touch only at a corner are connected
-      (default: full)"""
     score_names: ClassVar[tuple[str, ...]] = (
         *("cldice", "skeleton_precision", "skeleton_sensitivity", "cldice_cases"),
         *("skeleton_recall", "betti_0_error", "betti_1_error"),
