@@ -112,11 +112,13 @@ def shown(value: float, unit: str = "", undefined: str = "–") -> str:
 
     >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
     ('46.79 %', '12.35 mm', '∞ mm', '–')
-    >>> shown(2.5, NUMBER)
-    '2.50'
+    >>> shown(2.5, NUMBER), shown(3, COUNT)
+    ('2.50', '3')
     """
     if not unit or math.isnan(value):
         return percent(value, undefined)
+    if unit == COUNT:
+        return count(int(value))
     return f"{_number(value)} {unit_text(unit)}".rstrip()
 
 

@@ -16,10 +16,10 @@ from segiou.measures.score import Quantity as Quantity, Score as Score
 from segiou.measures.score_table import (
     CaseScores as CaseScores,
     Chart as Chart,
-    Column as Column,
     RowCurves as RowCurves,
     ScoreTable as ScoreTable,
 )
+from segiou.measures.score_values import ScoreValues as ScoreValues
 from segiou.measures.structures import (
     StructureOptions as StructureOptions,
     StructurePlan as StructurePlan,

@@ -19,7 +19,8 @@ from segiou.measures.guard import PLAN_CHECKS, guard
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.parts import Layout, Parts
 from segiou.measures.score import Better, Quantity, Score
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
@@ -50,23 +51,22 @@ class Counted:
     images: int
     intervals: Mapping[str, Any] = field(default_factory=dict)
     ids: Callable[[], Sequence[str]] = tuple
-    _values: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _values: dict[str, ScoreValues] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def values_of(self, score: Score) -> Floats:
-        """Values of a score of all images, as of :meth:`Score.values`; evaluated once.
+    def values_of(self, score: Score) -> ScoreValues:
+        """A score of all images with its intervals; evaluated once.
 
         Parameters
         ----------
         score : Score
             One of the scores of the plan.
-
-        Returns
-        -------
-        ndarray of float64, shape (1 + K,)
         """
-        if score.name not in self._values:
-            self._values[score.name] = score.values(self.total)
-        return self._values[score.name]
+        if (name := score.name) not in self._values:
+            values, intervals = score.values(self.total), self.intervals.get(name)
+            self._values[name] = ScoreValues.of_score(score, self.total, values, intervals)
+        return self._values[name]
 
 
 class Alternative(NamedTuple):
@@ -235,12 +235,8 @@ class Plan(ABC):
         found : Counted
             The counts of all images.
         """
-        several = [
-            (score, found.values_of(score), found.intervals.get(name))
-            for name, score in self.scores.items()
-        ]
-        columns = tuple(Column.of_score(*one) for one in several)
-        names = several[0][0].names if several else ()
+        columns = tuple(map(found.values_of, self.scores.values()))
+        names = tuple(columns[0].rows) if columns else ()
         values = np.array([column.values for column in columns]).reshape(-1, len(names))
         usual = type(self.measure)().to_dict()
         chosen = self.measure.to_dict().items()

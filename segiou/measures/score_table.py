@@ -2,137 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.text import Json
-from segiou.measures.score import Better, Score
-from segiou.metrics.ratio import Floats
+from segiou.measures.score_values import ScoreValues
 
 if TYPE_CHECKING:
     from segiou.accumulators.histograms.score_counts import ScoreHistogram
-
-Kind = Literal["ratio", "distance", "count"]
-Limits = tuple[tuple[float, float] | None, ...]
-
-
-class Column(NamedTuple):
-    """A column of a table: one number per row, then one per mean row.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column for other programs.
-    title : str
-        Heading for people; tables of text omit columns without one.
-    values, means : tuple of float
-        Numbers of the rows and of the mean rows.
-    kind : {"ratio", "distance", "count"}
-        How the numbers are written: per cent, in their unit, as integers.
-    unit : str
-        Unit of the numbers.
-    better : {"higher", "lower"}, optional
-        Which numbers are better; None if neither is.
-    limits : tuple of (float, float) or None
-        Interval limits of the rows, then of the mean rows; empty without intervals.
-    level : float
-        Level of the intervals.
-    digits : int
-        Decimal places of distances.
-    texts : tuple of str
-        Of the rows; shown in place of a number unless empty.
-    """
-
-    name: str
-    title: str
-    values: tuple[float, ...]
-    means: tuple[float, ...] = ()
-    kind: Kind = "ratio"
-    unit: str = ""
-    better: Better | None = "higher"
-    limits: Limits = ()
-    level: float = 0.95
-    digits: int = 2
-    texts: tuple[str, ...] = ()
-
-    @classmethod
-    def of_score(cls, score: Score, values: Floats, intervals: Any = None) -> Column:
-        """Make the column of a score from its mean and rows, with intervals if there are any.
-
-        Parameters
-        ----------
-        score : Score
-            The score.
-        values : ndarray, shape (1 + R,)
-            The mean, then the rows.
-        intervals : Intervals, optional
-            Confidence intervals of the score.
-        """
-        mean, *rows = values.tolist()
-        column = cls(score.name, score.title, tuple(rows), (mean,))
-        if intervals is not None:
-            column = column.with_limits(intervals, score.names)
-        kind: Kind = "distance" if score.unit else "ratio"
-        return column._replace(kind=kind, unit=score.unit, better=score.better)
-
-    def with_limits(self, intervals: Any, rows: Sequence[str], more: int = 0) -> Column:
-        """The column with intervals of its rows and its mean, and ``more`` mean rows without.
-
-        Parameters
-        ----------
-        intervals : Intervals
-            Confidence intervals of the score.
-        rows : sequence of str
-            The rows.
-        more : int
-            Mean rows without an interval.
-        """
-        by_name = {one.name: (one.low, one.high) for one in intervals.classes}
-        overall = (intervals.overall.low, intervals.overall.high)
-        limits: Limits = (*(by_name.get(name) for name in rows), overall, *[None] * more)
-        return self._replace(limits=limits, level=intervals.level)
-
-    @classmethod
-    def of_counts(cls, name: str, title: str, values: Any, means: Any = ()) -> Column:
-        """Make a column of integers, which are neither good nor bad.
-
-        Parameters
-        ----------
-        name, title : str
-            As of the column.
-        values, means : iterable of int
-            Numbers of the rows and of the mean rows.
-        """
-        rows = tuple(int(value) for value in values)
-        sums = tuple(int(value) for value in means)
-        return cls(name, title, rows, sums, kind="count", better=None)
-
-    def at(self, index: int) -> float:
-        """The number at an index: the rows, then the mean rows.
-
-        Parameters
-        ----------
-        index : int
-            Index of the row.
-        """
-        return (*self.values, *self.means)[index]
-
-    def cells(self, index: int) -> Iterator[tuple[str, float]]:
-        """Name and number of a row, and the limits of its interval as ``NAME_low``, ``NAME_high``.
-
-        Parameters
-        ----------
-        index : int
-            Index of the row.
-
-        Yields
-        ------
-        tuple of str and float
-        """
-        yield self.name, self.at(index)
-        if self.limits and (ends := self.limits[index]) is not None:
-            yield from ((f"{self.name}_low", ends[0]), (f"{self.name}_high", ends[1]))
 
 
 class Chart(NamedTuple):
@@ -219,7 +97,7 @@ class ScoreTable:
         Heading, explanation and footnote for people.
     rows : tuple of str
         Classes or structures.
-    columns : tuple of Column
+    columns : tuple of ScoreValues
         Their numbers.
     means : tuple of str
         Names of the mean rows.
@@ -239,7 +117,7 @@ class ScoreTable:
     title: str
     about: str
     rows: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ScoreValues, ...]
     means: tuple[str, ...] = ("mean",)
     note: str = ""
     of: str = "class"
@@ -256,16 +134,13 @@ class ScoreTable:
         rows : sequence of int
             Indices of the rows.
         """
-        number = len(self.rows)
-
-        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
-            return (*(values[i] for i in rows), *values[number:]) if values else ()
-
+        names, more = tuple(self.rows[i] for i in rows), self.empty[len(self.rows) :]
+        empty = (*(self.empty[i] for i in rows), *more) if self.empty else ()
         columns = (
-            c._replace(values=of(c.values), limits=of(c.limits), texts=of(c.texts))
-            for c in self.columns
+            replace(column, rows={name: column.rows[name] for name in names})
+            for column in self.columns
         )
-        return replace(self, rows=of(self.rows), columns=tuple(columns), empty=of(self.empty))
+        return replace(self, rows=names, columns=tuple(columns), empty=empty)
 
     def curves(self) -> tuple[RowCurves, ...]:
         """Curves of rows for the page; none by default."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou._support.numbers import NUMBER, shown
+from segiou._support.numbers import COUNT, NUMBER, shown
 from segiou._support.text import nouns
 from segiou.plots.score_axis import ScoreAxis, mark_special
 from segiou.plots.style import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from segiou.inference.intervals import Intervals
-    from segiou.measures.score_table import Column
+    from segiou.measures.score_values import ScoreValues
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
 
@@ -106,7 +106,7 @@ def class_bars(
     rows = every[:limit]
     values = np.array([row.values[name] for row in rows], dtype=float)
     # Counts have a sum instead.
-    mean = np.nan if column.kind == "count" else column.means[0]
+    mean = np.nan if column.unit == COUNT else column.means[0]
     with drawing(height_of(len(rows)), **look) as axes:
         widths = np.where(np.isfinite(values), values, 0)
         axes.barh(range(len(rows)), widths, height=0.68, color=color, label=column.title)
@@ -121,10 +121,9 @@ def class_bars(
     return axes
 
 
-def axis_of(column: Column) -> ScoreAxis:
-    """The axis of a column; counts are plain numbers."""
-    unit = NUMBER if column.kind == "count" else column.unit
-    return ScoreAxis(column.title, unit, column.better)
+def axis_of(column: ScoreValues) -> ScoreAxis:
+    """The axis of a column."""
+    return ScoreAxis(column.title, column.unit, column.better)
 
 
 def mean_note(mean: float) -> str:
@@ -139,7 +138,7 @@ def count_note(drawn: int, total: int, which: str) -> str:
     return f"\n({drawn} {which} of {total} classes)" if drawn < total else ""
 
 
-def score_column(report: Report, metric: str) -> Column:
+def score_column(report: Report, metric: str) -> ScoreValues:
     """The column of a score of classes with its mean, by any name of the score."""
     try:
         column = column_named(report.class_table, metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from segiou._support.text import plural
 from segiou.counting.counts import Counts
 from segiou.inference.scored_runs import of_volumes, structure_score
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.pixel_scores import CASE_SCORES
-from segiou.report.score_values import ScoreValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,35 +37,28 @@ def case_scores(
     cases = run.structure_counts(members)
     scores = [structure_score(name, [*structures]) for name in CASE_SCORES]
     values = tuple(
-        ScoreValues.of(one, cases, one.values(cases), intervals.get(one.name)) for one in scores
+        ScoreValues.of_score(score, cases, score.values(cases), intervals.get(score.name))
+        for score in scores
     )
     return _table(cases, values), values
 
 
 def _table(cases: Counts, values: Sequence[ScoreValues]) -> ScoreTable:
     there = cases.truth + cases.pred > 0
-    dice, iou, pooled = (_column(one) for one in values)
-    columns = (
-        dice,
-        pooled,
-        iou,
-        Column.of_counts("dice_case_count", "cases", there.sum(0), [there.any(1).sum()]),
+    dice, iou, pooled = (
+        replace(score, title=score.title.replace(" over", ", mean over")) for score in values
     )
+    names, means = tuple(dice.rows), [there.any(1).sum()]
+    number = ScoreValues.of_counts("dice_case_count", "cases", names, there.sum(0), means)
     note = f"Dice over {plural(len(there), 'case')}; cases without the structure are skipped"
     return ScoreTable(
         "case_means",
         "Dice over cases",
         _ABOUT,
-        tuple(values[0].rows),
-        columns,
+        names,
+        (dice, pooled, iou, number),
         ("mean",),
         note,
         of="structure",
         empty=(*(not number for number in np.count_nonzero(there, axis=0)), False),
     )
-
-
-def _column(one: ScoreValues) -> Column:
-    title = one.title.replace(" over", ", mean over")
-    column = Column(one.name, title, tuple(one.rows.values()), (one.value,))
-    return column if one.intervals is None else column.with_limits(one.intervals, [*one.rows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.arguments import check_kind, read_several
@@ -13,15 +13,16 @@ from segiou._support.text import Json, did_you_mean
 from segiou.counting.counts import Counts
 from segiou.measures.registry import MissingMeasureError, measure_of_score
 from segiou.measures.score_names import ScoreName, not_measured, read_name
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.measures.spellings import ALIASES
 from segiou.metrics.pixel_scores import CASE_SCORES, OF_CLASSES, PIXEL_SCORES
 from segiou.metrics.ratio import ratio
 
 if TYPE_CHECKING:
+    from segiou.inference.intervals import Intervals
     from segiou.measures.plan import Plan
     from segiou.report.report_numbers import ReportNumbers
-    from segiou.report.score_values import ScoreValues
 
 #: Columns of the class table: name and heading.
 ClassColumns = dict[str, str]
@@ -108,24 +109,19 @@ def class_table(report: ReportNumbers) -> ScoreTable:
 
 def _columns(
     scores: Iterable[ScoreValues], names: Sequence[str], report: ReportNumbers
-) -> Iterator[Column]:
+) -> Iterator[ScoreValues]:
     """The scores with a value of any of the rows."""
     for one in scores:
         if not one.rows.keys().isdisjoint(names):
-            values = tuple(one.rows.get(name, math.nan) for name in names)
-            column = Column(one.name, one.title, values, (one.value,))
-            better: Any = one.better or None
-            column = column._replace(kind=one.kind, unit=one.unit, better=better)
-            yield _with_intervals(column, names, report)
+            rows = {name: one.rows.get(name, math.nan) for name in names}
+            intervals = _intervals_of(one.name, report)
+            yield replace(one, rows=rows, means=(one.value,), intervals=intervals)
 
 
-def _with_intervals(column: Column, names: Sequence[str], report: ReportNumbers) -> Column:
-    """The column with its intervals; of pixels, those of the first score alone."""
+def _intervals_of(name: str, report: ReportNumbers) -> Intervals | None:
+    """The intervals of a column; of pixels, those of the first score alone."""
     first = report.intervals and report.intervals.metric
-    if column.name != first and column.name in PIXEL_SCORES:
-        return column
-    intervals = report.intervals_of(column.name)
-    return column if intervals is None else column.with_limits(intervals, names)
+    return None if name != first and name in PIXEL_SCORES else report.intervals_of(name)
 
 
 def group_table(report: ReportNumbers) -> ScoreTable | None:
@@ -137,10 +133,16 @@ def group_table(report: ReportNumbers) -> ScoreTable | None:
     return _table("group", names, counts, [*_columns(scores, names, report)])
 
 
-def _table(kind: str, names: Sequence[str], counts: Counts, columns: list[Column]) -> ScoreTable:
-    numbers = [Column.of_counts(n, title, getattr(counts, n)) for n, title in COUNTS.items()]
-    share = Column("share", "share", tuple(ratio(counts.truth, counts.total).tolist()))
-    by_name = {one.name: one for one in (*columns, *numbers, share)}
+def _table(
+    kind: str, names: Sequence[str], counts: Counts, columns: list[ScoreValues]
+) -> ScoreTable:
+    numbers = [
+        ScoreValues.of_counts(name, title, names, getattr(counts, name))
+        for name, title in COUNTS.items()
+    ]
+    shares = ratio(counts.truth, counts.total).tolist()
+    share = ScoreValues("share", "share", dict(zip(names, shares, strict=True)))
+    by_name = {column.name: column for column in (*columns, *numbers, share)}
     ordered = [by_name[name] for name in dict.fromkeys((*OF_PIXELS, *by_name))]
     return ScoreTable(kind, "", "", tuple(names), tuple(ordered), of=kind)
 
@@ -166,12 +168,12 @@ def row_order(table: ScoreTable, key: str = "order", *, reverse: bool = False) -
     return [*sorted(present, key=values.__getitem__, reverse=reverse), *missing]
 
 
-def column_named(table: ScoreTable, name: str) -> Column:
+def column_named(table: ScoreTable, name: str) -> ScoreValues:
     """The column of a score by any of its names; ValueError if the table has none."""
     return column_of(table, _read_column(name, [one.name for one in table.columns])[0])
 
 
-def column_of(table: ScoreTable, name: str) -> Column:
+def column_of(table: ScoreTable, name: str) -> ScoreValues:
     """The column of a score; ValueError if the table has none."""
     for column in table.columns:
         if column.name == name:
@@ -258,13 +260,13 @@ def class_columns(
     return titles
 
 
-def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, Column]]:
+def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, ScoreValues]]:
     """Those of the columns that a table has, with their headings."""
     by_name = {one.name: one for one in table.columns if one.name in columns}
     return [(_heading(columns[n], by_name[n]), by_name[n]) for n in columns if n in by_name]
 
 
-def _heading(title: str, column: Column) -> str:
+def _heading(title: str, column: ScoreValues) -> str:
     return with_unit(title or column.title, column.unit)
 
 

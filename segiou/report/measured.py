@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.numbers import cell, count, with_unit
+from segiou._support.numbers import COUNT, cell, count, with_unit
 from segiou.document.parts import Cell, Column as DocumentColumn, Table
 from segiou.measures.plan import Counted
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_scores
 from segiou.report.class_table import rows_of
-from segiou.report.score_values import ScoreValues
 from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
@@ -29,12 +29,9 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     for plan in run.plans:
         counted = Counted(run.measured[plan.key], run._tally, len(run), intervals, lambda: run.ids)
         table = plan.table(counted)
-        values = [
-            ScoreValues.of(score, counted.total, counted.values_of(score), intervals.get(name))
-            for name, score in plan.scores.items()
-        ]
-        scored += [one._replace(about=table.about) for one in values]
-        tables.append(_with_coverage(table, values))
+        values = map(counted.values_of, plan.scores.values())
+        scored += [replace(score, about=table.about) for score in values]
+        tables.append(_with_coverage(table))
     cases, of_cases = case_scores(run, intervals)
     return {
         "tables": (*filter(None, [cases]), *tables),
@@ -42,12 +39,12 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     }
 
 
-def _with_coverage(table: ScoreTable, scored: Sequence[ScoreValues]) -> ScoreTable:
+def _with_coverage(table: ScoreTable) -> ScoreTable:
     """The table, with a note on means that do not cover all rows."""
     if not table.means or "classes" in table.means:  # which says it in a row
         return table
-    number, columns = len(table.rows), {c.name for c in table.columns if c.title}
-    covered = {one.title: one.classes for one in scored if one.name in columns and one.classes}
+    number = len(table.rows)
+    covered = {c.title: c.classes for c in table.columns if c.title and c.classes}
     fewer = {title: classes for title, classes in covered.items() if classes < number}
     rows = {"class": "classes", "name": "classes"}.get(table.of, f"{table.of}s")
     if not fewer:
@@ -112,23 +109,23 @@ def score_part(table: ScoreTable) -> Table:
     return Table([*parts], [table.note], last=len(table.means), split=True)
 
 
-def shown(table: ScoreTable, column: Column, at: int) -> str:
+def shown(table: ScoreTable, column: ScoreValues, at: int) -> str:
     """A cell of a table as text: of its rows, then of its mean rows."""
     if at >= len(table.rows) and not column.means:
         return ""
     value = column.at(at)
-    if any(column.texts[at : at + 1]):
-        return column.texts[at]
-    if column.kind == "count":
+    if at < len(table.rows) and (text := column.texts.get(table.rows[at])):
+        return text
+    if column.unit == COUNT:
         return "–" if table.empty and table.empty[at] else count(int(value))
     if at > len(table.rows):  # of how many classes a mean is
         return cell(value) if isinstance(value, float) else str(value)
-    return distance_text(value, column.digits) if column.kind == "distance" else cell(value)
+    return distance_text(value, column.digits) if column.unit else cell(value)
 
 
-def range_of(column: Column, limits: tuple[float, float] | None) -> str:
+def range_of(column: ScoreValues, limits: tuple[float, float] | None) -> str:
     """The limits of a cell as text."""
-    if column.kind != "distance" or limits is None or math.isnan(limits[0]):
+    if not column.unit or limits is None or math.isnan(limits[0]):
         return range_text(limits)
     return " to ".join(distance_text(end, column.digits) for end in limits)
 

@@ -190,7 +190,7 @@ class Report(ReportNumbers):
 
     def _value(self, named: ScoreName) -> float:
         one = self.scores_by_name.get(named.score)
-        value = None if one is None else one.at(named.row)
+        value = None if one is None else one.of_row(named.row)
         return np.nan if value is None else value
 
     def to_dict(self) -> ReportDict:

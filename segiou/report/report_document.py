@@ -213,7 +213,7 @@ def _class_columns(
     chosen = titled(table, columns)
     for i, (title, one) in enumerate(chosen):
         cells = [shown_cell(table, one, at) for at in range(len(rows) + means)]
-        if i == 0 and one.kind == "ratio":
+        if i == 0 and not one.unit:
             tones = [*map(tone_of, one.values), *last]
             yield Column(title, [*map(Cell, cells, tones)], 8, score=one.name)
         else:

@@ -24,12 +24,12 @@ from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import class_score
 from segiou.measures.score_names import not_measured, read_name
 from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.per_image import QUANTILES, ImageLevelMeans, image_level_means, image_means
 from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats
 from segiou.report.image_cautions import ImageCaution
-from segiou.report.score_values import ScoreValues
 
 if TYPE_CHECKING:
     from segiou.analysis.gap.imbalance import Imbalance
@@ -233,7 +233,7 @@ class ReportNumbers(Drawable):
         one = self.scores_by_name.get(named.score)
         if one is None:
             raise not_measured(named)
-        if (value := one.at(named.row)) is None:
+        if (value := one.of_row(named.row)) is None:
             hint = did_you_mean(named.row, one.rows)
             known = ", ".join(one.rows)
             msg = f"{named.score}: unknown class {named.row!r}; classes: {known}{hint}"
@@ -245,17 +245,15 @@ class ReportNumbers(Drawable):
         """Every score with its classes, groups or structures."""
         scores = {one.name: one for one in (*_of_pixels(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
-            for c in (c for c in table.columns if c.title and ":" not in c.name):
-                rows = dict(zip(table.rows, map(float, c.values), strict=True))
-                whole = float(c.means[0]) if c.means else np.nan
-                about = c.name, c.title, c.unit, c.better or ""
-                scores.setdefault(c.name, ScoreValues(*about, whole, rows, kind=c.kind))
+            for column in table.columns:
+                if column.title and ":" not in column.name:
+                    scores.setdefault(column.name, column)
         return scores
 
     @property
     def scales(self) -> Mapping[str, tuple[str, str]]:
         """Unit of each score of the measures, and the direction of better values."""
-        return {one.name: (one.unit, one.better) for one in self.measured_scores}
+        return {one.name: (one.unit, one.better or "") for one in self.measured_scores}
 
     def score_unit(self, name: str) -> str:
         """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
@@ -274,7 +272,7 @@ class ReportNumbers(Drawable):
         return "" if score is None else score.unit
 
     def better(self, name: str) -> str:
-        """Which values of a score are better, ``"higher"`` or ``"lower"``.
+        """Which values of a score are better: ``"higher"``, ``"lower"``, or ``""`` of counts.
 
         Parameters
         ----------
@@ -282,7 +280,7 @@ class ReportNumbers(Drawable):
             Name of the score.
         """
         score = self.scores_by_name.get(name.partition(":")[0])
-        return "higher" if score is None else score.better
+        return "higher" if score is None else score.better or ""
 
     @property
     def gap(self) -> float:
@@ -387,8 +385,7 @@ class ReportNumbers(Drawable):
             rows = [row for one in of_groups if one is not None for row in one.classes]
             of_classes = by_name.get(name)
             return of_classes and replace(of_classes, classes=(*of_classes.classes, *rows))
-        intervals: Intervals | None = self.scores_by_name[name].intervals
-        return intervals
+        return self.scores_by_name[name].intervals
 
     @cached_property
     def group_counts(self) -> Counts | None:
@@ -430,4 +427,4 @@ def _of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
                 mean = report._mean(one.function)
         title = metric_label(name, report.unit)
         value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)
-        yield ScoreValues(name, title, "", "higher", value, rows, classes=classes)
+        yield ScoreValues(name, title, rows, (value,), classes=classes)

@@ -31,9 +31,7 @@ def score_text(value: float) -> str:
 
 def worst_score(report: ReportNumbers, row: dict[str, Any], by: str) -> str:
     """The score of an image in a list of the worst, in the unit of the score."""
-    unit, score = report.score_unit(by), report.scores_by_name.get(by)
-    if score is not None and score.kind == "count":
-        return f"{row[by]:g}"
+    unit = report.score_unit(by)
     return shown(row[by], unit) if unit else score_text(row[by])
 
 

@@ -20,7 +20,8 @@ from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Quantity, Score
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats, ratio
 
 #: Areas are integers of dm², so that sums are exact.
@@ -134,12 +135,11 @@ class AreaPlan(Plan):
             note = f"areas are undefined: the pixel area of {plural(unknown, 'mask')} is unknown"
         titles = ("truth", "prediction", "difference")
         columns = [
-            Column(
+            ScoreValues(
                 name,
                 title,
-                tuple(np.where(unknown, math.nan, values[0]).tolist()),
+                dict(zip(plain.rows, np.where(unknown, math.nan, values[0]).tolist(), strict=True)),
                 (math.nan,),
-                kind="distance",
                 unit="ha",
                 better=None,
             )

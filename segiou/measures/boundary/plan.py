@@ -21,7 +21,8 @@ from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats, ratio
 from segiou.regions.label_codes import LabelCodes
 from segiou.regions.tolerance import Tolerance
@@ -86,9 +87,7 @@ class BoundaryPlan(Plan):
         names, include = self.classes.labels.class_names, self.classes.include
         rows: Any = boundary_rows(self.counts(found.total).summed(), names, include=include)
         columns = [self._column(row) for row in rows if row["classes"]]
-        limits = found.intervals.get("boundary_iou")
-        if limits is not None:
-            columns[0] = columns[0].with_limits(limits, names, 1)
+        columns[0] = replace(columns[0], intervals=found.intervals.get("boundary_iou"))
         data = {"boundary": tuple(rows), "boundary_options": self.measure.to_dict()}
         return ScoreTable(
             "boundaries",
@@ -101,13 +100,13 @@ class BoundaryPlan(Plan):
             data=data,
         )
 
-    def _column(self, row: Mapping[str, Any]) -> Column:
+    def _column(self, row: Mapping[str, Any]) -> ScoreValues:
         """A measure at one width; only Boundary IoU has a header."""
         name, width = row["measure"], row["tolerance"]
         unit = "" if width.endswith("%") else " px"
         head = f"Boundary IoU {width}{unit}" if name == "boundary_iou" else ""
         means = row["mean"], row["mean_classes"]
-        return Column(f"{name}:{width}", head, tuple(row["classes"].values()), means, digits=1)
+        return ScoreValues(f"{name}:{width}", head, row["classes"], means)
 
     def _note(self) -> str:
         widths = ", ".join(map(_width_text, self.measure.widths))

@@ -24,7 +24,8 @@ from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score, case_values
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats, ratio
 
 _NUMBERS = ("found", "missed", "false_positive")
@@ -227,7 +228,9 @@ class LesionPlan(Plan):
         plain = super().table(found)
         numbers = found.total["lesions"].sum(0)
         columns = [
-            Column.of_counts(f"lesions_{name}", name.replace("_", " "), column, [column.sum()])
+            ScoreValues.of_counts(
+                f"lesions_{name}", name.replace("_", " "), plain.rows, column, [column.sum()]
+            )
             for name, column in zip(_NUMBERS, numbers.T, strict=True)
         ]
         return ScoreTable(

@@ -22,7 +22,8 @@ from segiou.measures.objects.sources import ObjectSource, draw_objects
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
-from segiou.measures.score_table import Column, ScoreTable
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats
 
 _NAMED = 8
@@ -146,8 +147,8 @@ class ObjectPlan(Plan):
         summary: Any = counts.summary()
         parts = _parts(counts.things)
         first, *others = (
-            _quality_column(score, summary, [*parts], found.intervals.get(name))
-            for name, score in self.scores.items()
+            _with_means_of(found.values_of(score), [summary[part] for part in parts])
+            for score in self.scores.values()
         )
         numbers = self._number_columns(counts, parts.values())
         rows_of = ((*column.values, *column.means) for column in numbers)
@@ -170,12 +171,16 @@ class ObjectPlan(Plan):
 
     def _number_columns(
         self, counts: PanopticCounts, parts: Iterable[NDArray[np.bool_]]
-    ) -> list[Column]:
+    ) -> list[ScoreValues]:
         """Objects found, missed and false positive, and their totals over each part."""
         included = [classes & self._scored.include for classes in parts]
         return [
-            Column.of_counts(
-                f"objects_{name}", name.replace("_", " "), each, [each[c].sum() for c in included]
+            ScoreValues.of_counts(
+                f"objects_{name}",
+                name.replace("_", " "),
+                counts.class_names,
+                each,
+                [each[c].sum() for c in included],
             )
             for name, each in zip(_NUMBERS, (counts.tp, counts.fn, counts.fp), strict=True)
         ]
@@ -225,11 +230,7 @@ def _parts(things: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
     return parts
 
 
-def _quality_column(
-    score: Score, summary: Mapping[str, Any], parts: Sequence[str], bounds: Any
-) -> Column:
-    """A quality of each class and its means over these parts."""
-    values = np.array([np.nan, *(row[score.name] for row in summary["classes"])])
-    column = Column.of_score(score, values)
-    column = column._replace(means=tuple(summary[part][score.name] for part in parts))
-    return column if bounds is None else column.with_limits(bounds, score.names, len(parts) - 1)
+def _with_means_of(quality: ScoreValues, parts: Sequence[Mapping[str, Any]]) -> ScoreValues:
+    """A quality with its means over all classes, things and stuff."""
+    others = (part[quality.name] for part in parts[1:])
+    return replace(quality, means=(quality.value, *others))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_flag, check_integer, check_number
+from segiou._support.numbers import NUMBER
 from segiou._support.text import Json, plain
 from segiou.accumulators.histograms import threshold_curves as curves
 from segiou.accumulators.histograms.calibration_errors import top_calibration
@@ -38,7 +39,8 @@ from segiou.measures.measure import Measure, read_number
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Alternative, Counted, Plan
 from segiou.measures.score import Score, weights_of, with_mean
-from segiou.measures.score_table import Chart, Column, RowCurves, ScoreTable
+from segiou.measures.score_table import Chart, RowCurves, ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.measures.scores.files import ClassFiles, ScoreShape, read_scores
 from segiou.measures.scores.group_channels import GroupChannels
 from segiou.measures.scores.other_thresholds import other_thresholds
@@ -513,16 +515,25 @@ class ScorePlan(Plan):
         return compared_options | {"channels": "classes" if self.groups is None else "groups"}
 
 
-def _with_thresholds(columns: Iterable[Column], best: curves.BestThreshold) -> Iterator[Column]:
+def _with_thresholds(
+    columns: Iterable[ScoreValues], best: curves.BestThreshold
+) -> Iterator[ScoreValues]:
     """The columns of a table and, after the best IoU, its threshold; some have no heading."""
     for column in columns:
         hidden = column.name in ("fpr95", "mce", "ace")
-        yield column._replace(title="" if hidden else column.title)
+        yield replace(column, title="" if hidden else column.title)
         if column.name == "best_iou":
-            values = tuple(best.thresholds.tolist())
+            rows = dict(zip(column.rows, best.thresholds.tolist(), strict=True))
             # No mean, because the mean IoU is that of the best thresholds, not of one.
-            threshold = Column("best_threshold", "threshold", values, (np.nan,), "distance")
-            yield threshold._replace(better=None, digits=3)
+            yield ScoreValues(
+                "best_threshold",
+                "threshold",
+                rows,
+                (np.nan,),
+                unit=NUMBER,
+                better=None,
+                digits=3,
+            )
 
 
 def _filled(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

@@ -19,7 +19,8 @@ from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Quantity, Score, with_mean
-from segiou.measures.score_table import CaseScores, Column, ScoreTable
+from segiou.measures.score_table import CaseScores, ScoreTable
+from segiou.measures.score_values import ScoreValues
 from segiou.measures.surfaces.measuring import measured_rows
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, flat_name, row_type
 from segiou.measures.surfaces.rules import SurfaceRules
@@ -336,12 +337,14 @@ class SurfacePlan(Plan):
             for place, (case, label, state) in enumerate(about)
         )
 
-    def _columns(self, summary: Any, found: Counted) -> list[Column]:
+    def _columns(self, summary: Any, found: Counted) -> list[ScoreValues]:
         """States, then the mean, median and mean of found cases of every measure."""
         columns = []
         for state in ("found", "missed", "false_positive"):
             head, cases = state.replace("_", " "), [row[state] for row in summary]
-            columns.append(Column.of_counts(f"surfaces_{state}", head, cases, [sum(cases)]))
+            names = (row["label"] for row in summary)
+            column = ScoreValues.of_counts(f"surfaces_{state}", head, names, cases, [sum(cases)])
+            columns.append(column)
         measures = {n: None for row in summary for n, value in row.items() if type(value) is dict}
         kinds = ("mean", "median", "mean_of_found")
         columns += [
@@ -351,21 +354,20 @@ class SurfacePlan(Plan):
         ]
         return columns
 
-    def _column(self, name: str, kind: str, summary: Any, found: Counted) -> Column:
+    def _column(self, name: str, kind: str, summary: Any, found: Counted) -> ScoreValues:
         """The mean, median or mean of found cases of a measure."""
         head, score = self._shown.get((name, kind), ""), self._score_of(name, kind)
-        whole = np.nan if score is None else found.values_of(score)[0]
-        column = Column(
+        values = None if score is None else found.values_of(score)
+        column = ScoreValues(
             f"{name}:{kind}",
             head,
-            tuple(row.get(name, {}).get(kind, np.nan) for row in summary),
-            (float(whole),),
-            texts=self._at_own(name, summary) if head else (),
+            {row["label"]: row.get(name, {}).get(kind, np.nan) for row in summary},
+            (np.nan,) if values is None else values.means,
+            intervals=None if values is None else values.intervals,
+            texts=self._at_own(name, summary) if head else {},
         )
-        if score is not None and score.name in found.intervals:
-            column = column.with_limits(found.intervals[score.name], score.names)
         if name.startswith(DISTANCES):
-            column = column._replace(kind="distance", unit=self.unit, better="lower")
+            return replace(column, unit=self.unit or "units", better="lower")
         return column
 
     def _score_of(self, name: str, kind: str) -> Score | None:
@@ -375,7 +377,7 @@ class SurfacePlan(Plan):
         score = self.scores.get(first.get(name, name))
         return score if kind == ("mean" if name in first else "median") else None
 
-    def _at_own(self, name: str, summary: Any) -> tuple[str, ...]:
+    def _at_own(self, name: str, summary: Any) -> dict[str, str]:
         """Shares of structures with their own tolerance, not that of the column, as text."""
         places = {
             flat_name(score, limit): (score, place)
@@ -383,15 +385,15 @@ class SurfacePlan(Plan):
             for place, limit in enumerate(self.options.tolerances)
         }
         if name not in places or not self.options.tolerances_of:
-            return ()
+            return {}
         share, place = places[name]
-        texts = []
+        texts = {}
         for row in summary:
             limit = self.options.tolerances_at(row["label"])[place]
-            at = f" at {self._with_unit(limit)}"
             score = row[flat_name(share, limit)]["mean"]
-            texts.append("" if name in row else f"{percent(score, '–')}{at}")
-        return tuple(texts)
+            if name not in row:
+                texts[row["label"]] = f"{percent(score, '–')} at {self._with_unit(limit)}"
+        return texts
 
     @cached_property
     def _shown(self) -> dict[Any, str]:

@@ -430,7 +430,7 @@ def _measured(table: ScoreTable, section: Section | None) -> dict[str, Any]:
     """The section of a measure; if it has curves, the worst class comes first."""
     curves = table.curves()
     if curves:
-        first = next(column for column in table.columns if column.kind == "ratio")
+        first = next(column for column in table.columns if not column.unit)
         order = np.argsort(first.values, kind="stable").tolist()
         places = {table.rows[row]: place for place, row in enumerate(order)}
         table = table.taken(order)
