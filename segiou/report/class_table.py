@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.numbers import with_unit
@@ -16,7 +17,7 @@ from segiou.measures.score_names import ScoreName, not_measured, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.measures.spellings import ALIASES
-from segiou.metrics.pixel_scores import CASE_SCORES, OF_CLASSES, PIXEL_SCORES
+from segiou.metrics.pixel_scores import CASE_SCORES, OF_CLASSES, PIXEL_SCORES, ClassMetric
 from segiou.metrics.ratio import ratio
 
 if TYPE_CHECKING:
@@ -28,33 +29,44 @@ if TYPE_CHECKING:
 ClassColumns = dict[str, str]
 
 
-class _Number(NamedTuple):
-    """A column of pixel scores: heading, explanation on pages, and rank."""
-
-    title: str
-    formula: str
-    definition: str
-    rank: int = 2
-
-
-_NUMBERS = {
-    "tp": _Number(
-        "TP", "TP", "True positives: {unit} of the class that were predicted as the class."
+#: Numbers of a class that are no scores.
+_COUNTS = {
+    "tp": ClassMetric(
+        "tp",
+        attrgetter("tp"),
+        "TP",
+        "TP",
+        "True positives: {unit} of the class that were predicted as the class.",
+        rank=2,
     ),
-    "fp": _Number(
-        "FP", "FP", "False positives: {unit} predicted as the class whose truth is another class."
+    "fp": ClassMetric(
+        "fp",
+        attrgetter("fp"),
+        "FP",
+        "FP",
+        "False positives: {unit} predicted as the class whose truth is another class.",
+        rank=2,
     ),
-    "fn": _Number(
-        "FN", "FN", "False negatives: {unit} of the class that were not predicted as the class."
-    ),
-    "share": _Number(
-        "share",
-        "(TP + FN) / all {unit}",
-        "How common the class is: its share of the truth, ignored {unit} excluded.",
-        rank=6,
+    "fn": ClassMetric(
+        "fn",
+        attrgetter("fn"),
+        "FN",
+        "FN",
+        "False negatives: {unit} of the class that were not predicted as the class.",
+        rank=2,
     ),
 }
-COUNTS = {name: _NUMBERS[name].title for name in ("tp", "fp", "fn")}
+_SHARE = ClassMetric(
+    "share",
+    lambda counts: ratio(counts.truth, counts.total),
+    "share",
+    "(TP + FN) / all {unit}",
+    "How common the class is: its share of the truth, ignored {unit} excluded.",
+    rank=6,
+)
+_NUMBERS = {**_COUNTS, _SHARE.name: _SHARE}
+#: Headings of the counts.
+COUNTS = {name: number.title for name, number in _COUNTS.items()}
 _USUAL = ("iou", "dice", "precision", "recall", "share")
 _SETS = {
     "map": ("users_accuracy", "producers_accuracy", "f1", "share"),
@@ -137,11 +149,11 @@ def _table(
     kind: str, names: Sequence[str], counts: Counts, columns: list[ScoreValues]
 ) -> ScoreTable:
     numbers = [
-        ScoreValues.of_counts(name, title, names, getattr(counts, name))
-        for name, title in COUNTS.items()
+        ScoreValues.of_counts(name, number.title, names, number.function(counts))
+        for name, number in _COUNTS.items()
     ]
-    shares = ratio(counts.truth, counts.total).tolist()
-    share = ScoreValues("share", "share", dict(zip(names, shares, strict=True)))
+    shares = _SHARE.function(counts).tolist()
+    share = ScoreValues(_SHARE.name, _SHARE.title, dict(zip(names, shares, strict=True)))
     by_name = {column.name: column for column in (*columns, *numbers, share)}
     ordered = [by_name[name] for name in dict.fromkeys((*OF_PIXELS, *by_name))]
     return ScoreTable(kind, "", "", tuple(names), tuple(ordered), of=kind)
@@ -229,7 +241,7 @@ def _named(name: str, others: Collection[str]) -> ScoreName:
     except MissingMeasureError:
         raise
     except ValueError as error:
-        known = [*_SETS, *OF_CLASSES, "share", *COUNTS]
+        known = [*_SETS, *OF_CLASSES, _SHARE.name, *_COUNTS]
         of_classes = [name for name, alias in ALIASES.items() if alias.score in OF_CLASSES]
         hint = did_you_mean(name, [*known, *of_classes])
         msg = f"unknown column {name!r}; choose from {', '.join(known)}{hint}"
@@ -272,9 +284,8 @@ def _heading(title: str, column: ScoreValues) -> str:
 
 def rank_of(name: str) -> int:
     """Columns with a lower rank are hidden first."""
-    if name in _NUMBERS:
-        return _NUMBERS[name].rank
-    return PIXEL_SCORES[name].rank if name in PIXEL_SCORES else 7
+    metric = (_NUMBERS | PIXEL_SCORES).get(name)
+    return 7 if metric is None else metric.rank
 
 
 def terms_of(
@@ -283,8 +294,9 @@ def terms_of(
     """Columns that a page explains, each with its formula and definition."""
     for name in columns:
         if name in OF_PIXELS:
-            one = _NUMBERS[name] if name in _NUMBERS else PIXEL_SCORES[name]
-            yield name, one.formula.replace("{unit}", unit), one.definition.replace("{unit}", unit)
+            metric = (_NUMBERS | PIXEL_SCORES)[name]
+            texts = metric.formula, metric.definition
+            yield name, *(text.replace("{unit}", unit) for text in texts)
         elif name in scores and scores[name].about:
             yield name, "", scores[name].about
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import printable
-from segiou._support.numbers import percent
+from segiou._support.numbers import NUMBER, percent
 from segiou._support.text import Json, did_you_mean, listed
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
@@ -367,7 +367,7 @@ class SurfacePlan(Plan):
             texts=self._at_own(name, summary) if head else {},
         )
         if name.startswith(DISTANCES):
-            return replace(column, unit=self.unit or "units", better="lower")
+            return replace(column, unit=self.unit or NUMBER, better="lower")
         return column
 
     def _score_of(self, name: str, kind: str) -> Score | None:
