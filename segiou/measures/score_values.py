@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from segiou._support.numbers import COUNT
 from segiou._support.text import Json
 from segiou.measures.score import Quantity, Score
 from segiou.metrics.ratio import Floats
-
-if TYPE_CHECKING:
-    from segiou.inference.intervals import Intervals
 
 Limits = tuple[tuple[float, float] | None, ...]
 
@@ -48,7 +45,7 @@ class ScoreValues(Quantity):
 
     rows: Mapping[str, float]
     means: tuple[float, ...] = ()
-    intervals: Intervals | None = field(default=None, kw_only=True)
+    intervals: Any = field(default=None, kw_only=True)
     classes: int | None = field(default=None, kw_only=True)
     about: str = field(default="", kw_only=True)
     digits: int = field(default=2, kw_only=True)
@@ -56,7 +53,7 @@ class ScoreValues(Quantity):
 
     @classmethod
     def of_score(
-        cls, score: Score, total: Any, values: Floats, intervals: Intervals | None = None
+        cls, score: Score, total: Any, values: Floats, intervals: Any = None
     ) -> ScoreValues:
         """Make those of a score.
 
@@ -166,7 +163,7 @@ class ScoreValues(Quantity):
         if self.limits and (ends := self.limits[index]) is not None:
             yield from ((f"{self.name}_low", ends[0]), (f"{self.name}_high", ends[1]))
 
-    def to_dict(self, intervals: Intervals | None = None) -> dict[str, Json]:
+    def to_dict(self, intervals: Any = None) -> dict[str, Json]:
         """Plain values with limits of intervals.
 
         Parameters

@@ -295,8 +295,8 @@ def terms_of(
     for name in columns:
         if name in OF_PIXELS:
             metric = (_NUMBERS | PIXEL_SCORES)[name]
-            texts = metric.formula, metric.definition
-            yield name, *(text.replace("{unit}", unit) for text in texts)
+            formula = metric.formula.replace("{unit}", unit)
+            yield name, formula, metric.definition.replace("{unit}", unit)
         elif name in scores and scores[name].about:
             yield name, "", scores[name].about
 

@@ -385,7 +385,8 @@ class ReportNumbers(Drawable):
             rows = [row for one in of_groups if one is not None for row in one.classes]
             of_classes = by_name.get(name)
             return of_classes and replace(of_classes, classes=(*of_classes.classes, *rows))
-        return self.scores_by_name[name].intervals
+        intervals: Intervals | None = self.scores_by_name[name].intervals
+        return intervals
 
     @cached_property
     def group_counts(self) -> Counts | None:

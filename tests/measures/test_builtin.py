@@ -78,7 +78,8 @@ def test_lesions_of_the_command_by_every_protocol(command, tmp_path):
         found = json.loads(text)["lesions"]
         regions = LESION_PROTOCOLS[protocol].regions or {"whole": (), "core": (), "vessel": ()}
         assert [row["region"] for row in found["rows"]] == [*regions]
-        assert found["units"] == {"lesion_hd95": "mm"}
+        numbers = ("lesions_found", "lesions_missed", "lesions_false_positive")
+        assert found["units"] == {"lesion_hd95": "mm", **dict.fromkeys(numbers, "count")}
     _, text, _ = command("score", *places, "--quiet", "--lesions", "--format", "csv")
     rows = {row["name"]: row for row in csv.DictReader(io.StringIO(text))}
     assert float(rows["WT"]["lesion_f1"]) > 0
