@@ -59,6 +59,12 @@ def printable(text: str, *, blanks: bool = False) -> str:
     )
 
 
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of this name; a text may also be too long for a name."""
+    # Path.is_file raises an error for such text.
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def is_device(path: str | os.PathLike[str]) -> bool:
     """Whether a path is an open stream, pipe or device, which a file never replaces."""
     path = Path(path)

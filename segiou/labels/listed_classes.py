@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 from segiou._support.arguments import check_integer, refuse_kind
+from segiou._support.files import is_file
 from segiou.labels.label_set import LabelClass, LabelSet
 
 #: Values in text: ``7``, ``1-3`` or ``none``; and those of a class: ``road=7``.
@@ -24,7 +24,7 @@ def listed_values(labels: Any) -> list[int | None] | None:
         return [*range(check_integer("num_classes", int(labels), 1, _MOST))]
     if isinstance(labels, str):
         parts = [part.strip() for part in labels.split(",")]
-        if Path(labels).is_file() or not all(map(_SPAN.fullmatch, parts)) or {*parts} == {"none"}:
+        if is_file(labels) or not all(map(_SPAN.fullmatch, parts)) or {*parts} == {"none"}:
             return None
         return [value for part in parts for value in _of_span(part)]
     if not isinstance(labels, Sequence) or not any(map(_is_integer, labels)):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.arguments import check_kind, names_options
+from segiou._support.files import is_file
 from segiou._support.text import did_you_mean
 from segiou.labels.label_set import LabelClass, LabelSet
 
@@ -27,7 +28,7 @@ def labelset_names() -> tuple[str, ...]:
 def _preset(name: str) -> LabelSet | None:
     """The preset of this name, read once; None if there is none."""
     preset = _PRESETS / f"{name}.toml"
-    if not preset.is_file():
+    if not is_file(preset):
         return None
     with resources.as_file(preset) as path:
         return LabelSet.from_toml(path)
@@ -102,7 +103,7 @@ def _of_name(name: str) -> LabelSet:
     path = Path(name).expanduser()
     if "/" not in name and "\\" not in name and (preset := _preset(name)) is not None:
         return preset
-    if path.is_file():
+    if is_file(path):
         from segiou.labels.label_files import read_label_file
 
         return read_label_file(path)

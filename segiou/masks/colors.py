@@ -29,6 +29,8 @@ _FIX = (
 )
 #: The problem of a photograph in place of a mask, and its fix.
 IS_A_PHOTO = "is a photograph, not a mask; pass the folder of the masks"
+#: Beginning of the problem of colours without a label set that has any.
+NO_COLORS = "is a colour image"
 #: Colours of a photograph, and share of equal neighbours in a mask.
 _MANY_COLORS, _LEAST_EQUAL = 256, 0.5
 _UNKNOWN = np.uint16(0xFFFF)
@@ -49,7 +51,7 @@ def labels_of_colors(
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         if is_photo(colors):
             raise MaskError(path, IS_A_PHOTO)
-        problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
+        problem = f"{NO_COLORS} (mode {raw.mode}), but {name} maps its colours to classes"
         problem += "; pass a label set with colors (segiou inspect --propose FILE writes one)"
         problem += _if_coco(labels)
         raise MaskError(path, problem)

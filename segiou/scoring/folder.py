@@ -15,6 +15,7 @@ from segiou._support.arguments import check_callable, level_of_caller, names_opt
 from segiou._support.files import Problem
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.loading import labelset_names
+from segiou.masks.colors import NO_COLORS
 from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.raw_mask import MaskError
 from segiou.masks.reading import Geometry
@@ -30,7 +31,9 @@ from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_prob
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import NOT_IGNORED, UNDECLARED, DataError, ScoringInterrupted
-from segiou.scoring.segment_classes import has_segments, labels_of, segments_in
+from segiou.scoring.proposed_pairs import best_proposals, scorer_of
+from segiou.scoring.region_advice import regions_text
+from segiou.scoring.segment_classes import labels_of
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
@@ -273,7 +276,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         Executor to use; threads by default.
     """
     check_engine(job, executor)
-    pairing = pair_sources(*job.sources, job)
+    pairing, trial = best_proposals(pair_sources(*job.sources, job), job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
     left_out += job.skipped_classes()
     job, nodata = _with_nodata(job, pairing)
@@ -281,10 +284,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if not problems:
         calls.on_paired(pairs)
     header = job.header(pairing, len(pairs))
-    segments: tuple[tuple[str, int], ...] = ()
-    if any(has_segments(pair.truth) for pair in pairing.pairs):  # of all, whatever the shard
-        segments = tuple(segments_in(place_of(job.sources[0])).items())
-    scorer = PairScorer(header, *job.sources, job.reading, nodata, segments)
+    scorer = scorer_of(job, pairing, header, nodata)
     score_into = partial(_score_into, job, pairs, scorer, calls, executor)
     if job.run is None:
         images = _InMemory()
@@ -295,10 +295,14 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         run, skipped = _run_in_file(job, header, pairs, left_out, score_into, all_paired)
     wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
+    if trial is not None and problems:
+        better = _better_labels(job, trial.pairs, trial.run, trial.scorer, trial.problems)
+        raise DataError([*wrong, *trial.problems], better)
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
-    if better := _better_labels(job, pairs, run, scorer):
-        warnings.warn(better, UserWarning, stacklevel=level_of_caller())
+    for advice in (_better_labels(job, pairs, run, scorer), regions_text(scorer, pairs)):
+        if advice:
+            warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run
 
 
@@ -428,6 +432,10 @@ def _better_labels(
 ) -> str:
     """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
     labels = job.options.labels
+    if problems and all(problem.text.startswith(NO_COLORS) for problem in problems):
+        from segiou.scoring.label_fits import color_fits_text
+
+        return color_fits_text(scorer, pairs)
     undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
     if (2 * len(undeclared) >= len(problems) > 0 or not problems) and not job.reading.class_files:
         from segiou.scoring.label_fits import fits_text, least_mean

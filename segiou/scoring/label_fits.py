@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
 from segiou.scoring.file_values import FileContent, read_values
 from segiou.scoring.inspection import SAMPLE, sampled, summary_of
+from segiou.scoring.label_set_match import presets_with
 from segiou.scoring.pair import PairScorer
 
 #: More distinct values are those of objects or photographs.
@@ -129,10 +131,29 @@ def least_mean(run: Run) -> float | None:
     return float(least) if are_missed or best.mean() > least else None
 
 
-def fits_text(scorer: PairScorer, pairs: Sequence[Pair], least: float | None = None) -> str:
+def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
+    """The options that fit colour masks: presets with all of their colours; empty if none has."""
+    sample = sampled(pairs, SAMPLE)
+    files = [read_values(scorer.truth_source, pair.truth) for pair in sample]
+    files += [read_values(scorer.pred_source, pair.pred) for pair in sample]
+    pixels = (one.pixels for one in files if isinstance(one, FileContent) and one.what == "colors")
+    colors = {tuple(bytes.fromhex(name[1:])) for name in chain.from_iterable(pixels)}
+    options = scorer.header.options
+    for preset in presets_with(colors):
+        given = {"ignore": options.ignore, "unassigned": options.unassigned}
+        header = replace(scorer.header, options=ClassOptions.of(preset, **given))
+        if text := fits_text(replace(scorer, header=header), pairs, also=f"--labels {preset.name}"):
+            return text
+    return ""
+
+
+def fits_text(
+    scorer: PairScorer, pairs: Sequence[Pair], least: float | None = None, *, also: str = ""
+) -> str:
     """The options that fit the masks, best first; empty if none is better than the given ones.
 
-    If all values are declared, ``least`` is the mean IoU that others must exceed.
+    If all values are declared, ``least`` is the mean IoU that others must exceed. The option
+    ``also`` is that of the scorer itself, if it was not given.
     """
     sample = sampled(pairs, SAMPLE)
     pixels = _counted(scorer, sample)
@@ -141,7 +162,7 @@ def fits_text(scorer: PairScorer, pairs: Sequence[Pair], least: float | None = N
     given = _given(scorer.header.options, pixels)
     found = _better(given, [*_fits(scorer.header.options, pixels)], least or 0.0)
     tried = [fit for one in found[:_SHOWN] if (fit := _tried(scorer, one, sample)) is not None]
-    if not tried:
+    if not (tried or also):
         return ""
     images = plural(len(sample), "image") + f" of {len(pairs)}" * (len(sample) < len(pairs))
     lead = f"Options that fit, with their mean IoU ({images}; none was applied, check the classes)"
@@ -154,7 +175,8 @@ def fits_text(scorer: PairScorer, pairs: Sequence[Pair], least: float | None = N
     else:
         tried.append(other)
     rows = sorted(tried, key=lambda fit: -fit.mean_iou)
-    return "\n".join([f"{lead}:", *(f"  {fit.text}  # {percent(fit.mean_iou)}" for fit in rows)])
+    lines = (f"  {f'{also} {fit.text}'.strip()}  # {percent(fit.mean_iou)}" for fit in rows)
+    return "\n".join([f"{lead}:", *lines])
 
 
 def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:
@@ -168,7 +190,7 @@ def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:
     return sorted(kept, key=lambda fit: -fit.mean_iou)
 
 
-def _scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) -> Run | None:
+def scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) -> Run | None:
     """The pixels of the pairs under other options; None if one of them cannot be scored."""
     header = replace(scorer.header, options=options, plans=(), unread=())
     images = replace(scorer, header=header)(pairs)
@@ -178,7 +200,7 @@ def _scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) ->
 
 def _tried(scorer: PairScorer, fit: _Fit, pairs: Sequence[Pair]) -> _Fit | None:
     """The options with the mean IoU that scoring gives; None if they do not fit."""
-    run = _scored(scorer, ClassOptions.of(**fit.arguments), pairs)
+    run = scored(scorer, ClassOptions.of(**fit.arguments), pairs)
     return None if run is None else fit._replace(mean_iou=run.report().mean_iou)
 
 
@@ -197,7 +219,7 @@ def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
     if len(several) > _MOST_VALUES:
         return None
     wide = ClassOptions(_of_each(several, sides[0]), _of_each(several, sides[1]))
-    if (run := _scored(scorer, wide, pairs)) is None:
+    if (run := scored(scorer, wide, pairs)) is None:
         return None
     kept = [truth for truth in truths if isinstance(truth, FileContent)]
     return _Pixels(np.array(several, object), run._tally.table[:, :-1], kept)

@@ -14,8 +14,11 @@ from segiou.scoring.file_values import FileContent
 GOOD = 0.4
 #: Maximum number of label sets listed.
 LISTED = 6
-#: Presets for point clouds and volumes, never suggested for images; and presets for volumes.
+#: Presets for point clouds and volumes, never suggested for images.
 _NO_IMAGES = {"flare22", "kits23", "nuscenes", "nuscenes-challenge", "semantickitti"}
+#: Presets of data sets whose masks have colours, never suggested for values.
+_OF_COLORS = {"uavid"}
+#: Presets for volumes.
 _OF_VOLUMES = {
     *("binary", "brats", "brats2023", "flare22", "kits23"),
     *("totalsegmentator", "totalsegmentator-mr"),
@@ -77,6 +80,8 @@ def possible_label_sets(files: Sequence[FileContent]) -> list[LabelSet]:
         possible &= _OF_VOLUMES
     elif not any(len(file.shape) == 1 for file in files):
         possible -= _NO_IMAGES
+    if not any(file.what == "colors" for file in files):
+        possible -= _OF_COLORS
     return [load_labels(name) for name in sorted(possible)]
 
 

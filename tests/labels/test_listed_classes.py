@@ -140,3 +140,10 @@ def test_pages_of_predictions_without_a_class(tmp_path, capsys):
     assert main(["score", *places, *options, "--boundary", "--objects"]) == 0
     assert "50.00 %" in capsys.readouterr().out  # (1 + 1/2 + 0) / 3
     assert "Prediction labels" in page.read_text()
+
+
+def test_lists_longer_than_any_name_of_a_file():
+    assert load_labels(",".join(f"class {i}" for i in range(400))).num_classes == 400
+    assert ClassOptions.of(400, pred_labels="none," * 300 + "0-99").pred_labels.num_classes == 100
+    with pytest.raises(ValueError, match="unknown label set"):
+        load_labels("x" * 5000)

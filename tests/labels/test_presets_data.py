@@ -55,6 +55,7 @@ COUNTS = Named(
         "semantickitti": 19,
         "totalsegmentator": 118,
         "totalsegmentator-mr": 51,
+        "uavid": 8,
         "voc2012": 21,
     },
 )
@@ -95,6 +96,7 @@ IGNORED = Named(
         "semantickitti": [0, 1, 52, 99],
         "totalsegmentator": [],
         "totalsegmentator-mr": [],
+        "uavid": [],
         "voc2012": [255],
     },
 )
@@ -180,6 +182,7 @@ VALUES: dict[str, dict[str, list[int]]] = {
         "costal_cartilages": [117],
     },
     "totalsegmentator-mr": {"spleen": [1], "lung_left": [10], "aorta": [23], "brain": [50]},
+    "uavid": {"clutter": [0], "road": [2], "static car": [3], "moving car": [7]},
     "voc2012": {"background": [0], "aeroplane": [1], "person": [15], "tvmonitor": [20]},
 }
 
@@ -210,6 +213,7 @@ COLORS: dict[str, dict[str, tuple[int, int, int]]] = {
     "nuscenes": {"barrier": (112, 128, 144), "vegetation": (0, 175, 0)},
     "nuscenes-challenge": {"car": (255, 158, 0), "sidewalk": (75, 0, 75)},
     "scannet20": {"wall": (174, 199, 232), "otherfurniture": (82, 84, 163)},
+    "uavid": {"tree": (0, 128, 0), "human": (64, 64, 0), "moving car": (64, 0, 128)},
     "voc2012": {"person": (192, 128, 128), "tvmonitor": (0, 64, 128)},
 }
 

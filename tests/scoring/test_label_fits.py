@@ -186,3 +186,21 @@ def test_other_options_are_kept(tmp_path):
     options = {"labels": "a,b,c,d,e,f", "exclude": ["f"], "measures": ["surfaces"]}
     follow(tmp_path, text_of(tmp_path, **options), **options)
     assert score_folder(tmp_path / "truth", tmp_path / "pred", labels="1-6", pred_labels="0-5")
+
+
+def test_colors_of_a_preset_with_the_values_of_predictions(tmp_path):
+    """Masks in UAVid's colours beside ids in another order; the classes have no colours."""
+    colors = ["#800000", "#000000", "#008000", "#808000", "#804080", "#400080"]
+    table = np.array([list(bytes.fromhex(color[1:])) for color in colors], np.uint8)
+    write_pairs(tmp_path, [table[one] for one in CLASSES], PREDICTED)
+    text = text_of(tmp_path, labels=6)
+    best, given_values = printed(text)
+    run = score_folder(tmp_path / "truth", tmp_path / "pred", **arguments(best[0]))
+    assert run.report().mean_iou == pytest.approx(mean_iou())
+    assert best[1] == pytest.approx(100 * mean_iou(), abs=0.006)
+    assert given_values[0] == ["--labels", "uavid"]
+
+
+def test_values_are_not_those_of_a_preset_of_colors(tmp_path):
+    write_pairs(tmp_path, [one % 6 + 2 for one in CLASSES], PREDICTED)
+    assert "uavid" not in text_of(tmp_path, labels="ade20k")

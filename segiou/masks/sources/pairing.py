@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ from functools import partial
 from itertools import product
 
 from segiou._support.names import composed
+from segiou._support.numbers import percent
 from segiou._support.text import plural
 from segiou.masks.finding import MASK_SUFFIXES, is_mask, split_ending
 
@@ -50,8 +52,10 @@ class Pairing:
         Keys shared by several files of one folder, with these files.
     rule : str
         How the keys were derived, as text.
-    hint : str
-        Options that would match more files, as text; empty if there are none.
+    unmet : tuple of str
+        Why the options given match few files, as text.
+    proposals : tuple of Proposal
+        Options that match more files.
     unknown : tuple of str
         Requested ids that no truth file has.
     masks_suffix : str
@@ -64,9 +68,52 @@ class Pairing:
     extra: tuple[str, ...]
     duplicates: tuple[tuple[str, tuple[str, ...]], ...]
     rule: str
-    hint: str = ""
+    unmet: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
     unknown: tuple[str, ...] = ()
     masks_suffix: str = ""
+
+    @property
+    def hint(self) -> str:
+        """Options that would match more files, as text; empty if there are none."""
+        proposed = "; or ".join(one.text for one in self.proposals)
+        return "; ".join(filter(None, (*self.unmet, proposed)))
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Options that match more files.
+
+    Attributes
+    ----------
+    found : Pairing
+        The pairs that they make.
+    options : mapping of str to str
+        Arguments of :func:`pair_folders`.
+    mean_iou : float
+        Mean IoU of some of the pairs; NaN if it is unknown.
+    """
+
+    found: Pairing
+    options: Mapping[str, str]
+    mean_iou: float = math.nan
+
+    @property
+    def text(self) -> str:
+        """The options, with those that skip what they leave without a partner."""
+        left = {"missing": self.found.missing, "extra": self.found.extra}
+        skipped = {side: "skip" for side, files in left.items() if files}
+        python, command = [], []
+        for name, text in {**self.options, **skipped}.items():
+            literal = f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
+            python.append(f"{name}={literal}")
+            # A value that begins with a hyphen would be parsed as an option.
+            joint = "=" if text.startswith("-") else " "
+            command.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
+        count = plural(len(self.found.pairs), "pair")
+        verb = "matches" if len(self.found.pairs) == 1 else "match"
+        text = f"{count} {verb} with {', '.join(python)} ({' '.join(command)})"
+        return text if math.isnan(self.mean_iou) else f"{text}, mean IoU {percent(self.mean_iou)}"
 
 
 def pair_folders(
@@ -122,12 +169,13 @@ def pair_folders(
         for (side, suffix), files in zip(asked.items(), (truth, pred), strict=True)
         if suffix and not any(_ends_with(name, suffix) for name in files)
     ]
-    plain_truth, plain_pred, rule = _keyed(truth, pred)
-    if (alone := len(plain_truth.keys() & plain_pred.keys())) > len(pairing.pairs):
-        unmet.append(f"{alone} pairs match without these options, by {rule}")
-    elif proposals := _proposals(truth, pred, len(pairing.pairs)):
-        unmet.append("; or ".join(proposals))
-    return replace(pairing, hint="; ".join(unmet))
+    alone = _pairing(*_keyed(truth, pred))
+    if len(alone.pairs) > len(pairing.pairs) and not alone.duplicates:
+        number = len(alone.pairs)
+        unmet.append(f"{number} pairs match without these options, by {alone.rule}")
+    else:
+        pairing = replace(pairing, proposals=_proposals(truth, pred, len(pairing.pairs)))
+    return replace(pairing, unmet=tuple(unmet))
 
 
 def _in_one_form(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
@@ -427,17 +475,18 @@ Options = dict[str, str]
 Difference = tuple[str, str]
 
 
-def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
+def _proposals(
+    truth: Mapping[str, str], pred: Mapping[str, str], pairs: int
+) -> tuple[Proposal, ...]:
     """Options that match more files than now, and at least half of them; each was tried."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
     for candidates in _candidates([*truth], [*pred]):
-        tried = [(_paired(truth, pred, **options), options) for options in candidates]
-        tried = [(found, options) for found, options in tried if not found.duplicates]
-        most = max((len(found.pairs) for found, _ in tried), default=0)
+        tried = [Proposal(_paired(truth, pred, **options), options) for options in candidates]
+        tried = [one for one in tried if not one.found.duplicates]
+        most = max((len(one.found.pairs) for one in tried), default=0)
         if most >= least:
-            best = [one for one in tried if len(one[0].pairs) == most]
-            return [_words(*one) for one in best[:_CHOICES]]
-    return []
+            return tuple([one for one in tried if len(one.found.pairs) == most][:_CHOICES])
+    return ()
 
 
 def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Options]]:
@@ -500,21 +549,6 @@ def _prefixed(ends: Difference) -> Options:
     prefixes = sorted((re.escape(end[::-1]) for end in ends if end), key=len, reverse=True)
     optional = "?" if len(prefixes) < 2 else ""
     return {"key": rf"(?:^|/)(?:{'|'.join(prefixes)}){optional}([^/]+)\.[^.]+$"}
-
-
-def _words(found: Pairing, options: Options) -> str:
-    """The options as text, with those that skip what they leave without a partner."""
-    left = {"missing": found.missing, "extra": found.extra}
-    python, command = [], []
-    for name, text in (options | {side: "skip" for side, files in left.items() if files}).items():
-        literal = f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
-        python.append(f"{name}={literal}")
-        # A value that begins with a hyphen would be parsed as an option.
-        joint = "=" if text.startswith("-") else " "
-        command.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
-    count = plural(len(found.pairs), "pair")
-    verb = "matches" if len(found.pairs) == 1 else "match"
-    return f"{count} {verb} with {', '.join(python)} ({' '.join(command)})"
 
 
 def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> list[Difference]:

@@ -1,0 +1,85 @@
+"""Proposals to pair files otherwise, tried on a few of their pairs before they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from segiou._support.files import Problem
+from segiou.masks.sources.adjusted import place_of
+from segiou.masks.sources.pairing import Pair, Pairing, Proposal
+from segiou.runs.header import Header
+from segiou.runs.image_counts import Columns, ImageCount
+from segiou.runs.run import Run
+from segiou.scoring.inspection import sampled
+from segiou.scoring.job import Job
+from segiou.scoring.pair import PairScorer
+from segiou.scoring.segment_classes import has_segments, segments_in
+
+#: Pairs of a proposal that are scored, and the most bytes of a file.
+_SAMPLE, _LARGE = 8, 1 << 24
+
+
+class Trial(NamedTuple):
+    """A proposal with what scoring some of its pairs gave."""
+
+    proposal: Proposal
+    scorer: PairScorer
+    pairs: Sequence[Pair]
+    run: Run
+    problems: list[Problem]
+
+    @property
+    def undeclared(self) -> int:
+        """Number of undeclared values; of other problems, more than any mask has."""
+        values = {value for problem in self.problems for value in problem.values}
+        return len(values) if all(problem.values for problem in self.problems) else 1 << 32
+
+
+def scorer_of(job: Job, pairing: Pairing, header: Header, nodata: int | None = None) -> PairScorer:
+    """The scorer of a job's pairs."""
+    segments: tuple[tuple[str, int], ...] = ()
+    if any(has_segments(pair.truth) for pair in pairing.pairs):  # of all, whatever the shard
+        segments = tuple(segments_in(place_of(job.sources[0])).items())
+    return PairScorer(header, *job.sources, job.reading, nodata, segments)
+
+
+def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
+    """The pairing with those proposals that fit best, and the trial of the only one if it fails.
+
+    Proposals whose pairs can be scored come first, by mean IoU; others are dropped beside them.
+    """
+    trials = [_trial(one, job) for one in pairing.proposals]
+    tried = [trial for trial in trials if trial is not None]
+    if len(tried) < len(trials) or not tried:
+        return pairing, None
+    if good := [trial for trial in tried if not trial.problems]:
+        means = {id(one): float(np.nan_to_num(one.run.report().mean_iou)) for one in good}
+        distinct = {round(means[id(one)], 9): one for one in reversed(good)}
+        most = max(distinct)
+        kept = [distinct[mean] for mean in sorted(distinct, reverse=True) if 2 * mean >= most]
+        shown = [replace(one.proposal, mean_iou=means[id(one)]) for one in kept]
+        return replace(pairing, proposals=tuple(shown)), None
+    best = min(tried, key=lambda trial: trial.undeclared)
+    return replace(pairing, proposals=(best.proposal,)), best
+
+
+def _trial(proposal: Proposal, job: Job) -> Trial | None:
+    """A trial of a proposal; None if its files are large, or of another kind than the options."""
+    found = proposal.found
+    pairs = sampled(found.pairs, _SAMPLE)
+    paths = zip(job.sources, zip(*((pair.truth, pair.pred) for pair in pairs)), strict=True)  # noqa: B905
+    if any((source.stamp(path).size or 0) > _LARGE for source, side in paths for path in side):
+        return None
+    try:
+        header = job.header(found, len(found.pairs))
+    except ValueError:  # reported once the files are paired
+        return None
+    scorer = scorer_of(job, found, header)
+    results = scorer(pairs)
+    counted = [result for result in results if isinstance(result, ImageCount)]
+    problems = [one for result in results if not isinstance(result, ImageCount) for one in result]
+    return Trial(proposal, scorer, pairs, Run(header, Columns.of(counted)), problems)
