@@ -106,7 +106,7 @@ class ScoreTable:
     empty : tuple of bool
         For the rows, then the mean rows: whether nothing was there to score.
     data : mapping, optional
-        Entries of the JSON report; by default one entry under the key.
+        Entries of the JSON report; by default one under the key, with the names of the scores.
     cases : CaseScores, optional
         Scores of each case, for plots and pages.
     histogram : ScoreHistogram, optional
@@ -147,22 +147,8 @@ class ScoreTable:
         return ()
 
     def to_dict(self) -> dict[str, Json]:
-        """Entries of the JSON report."""
+        """Entries of the JSON report, which has the numbers in its ``scores``."""
         if self.data is not None:
             return dict(self.data)
-        lines = [
-            {self.of: name} | dict(cell for column in self.columns for cell in column.cells(i))
-            for i, name in enumerate((*self.rows, *self.means))
-        ]
-        rows: list[Any] = lines[: len(self.rows)]
-        means: list[Any] = lines[len(self.rows) :]
-        units: Any = {column.name: column.unit for column in self.columns if column.unit}
-        return {
-            self.key: {
-                "title": self.title,
-                "rows": rows,
-                "means": means,
-                "units": units,
-                "note": self.note,
-            }
-        }
+        names: list[Json] = [column.name for column in self.columns]
+        return {self.key: {"title": self.title, "scores": names, "note": self.note}}

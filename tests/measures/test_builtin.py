@@ -75,11 +75,13 @@ def test_lesions_of_the_command_by_every_protocol(command, tmp_path):
             "score", *places, "--quiet", f"--lesions={protocol}", "--format", "json"
         )
         assert code == 0
-        found = json.loads(text)["lesions"]
+        report = json.loads(text)
+        found = {name: report["scores"][name] for name in report["lesions"]["scores"]}
         regions = LESION_PROTOCOLS[protocol].regions or {"whole": (), "core": (), "vessel": ()}
-        assert [row["region"] for row in found["rows"]] == [*regions]
+        assert [*found["lesion_f1"]["rows"]] == [*regions]
+        assert found["lesion_hd95"]["unit"] == "mm"
         numbers = ("lesions_found", "lesions_missed", "lesions_false_positive")
-        assert found["units"] == {"lesion_hd95": "mm", **dict.fromkeys(numbers, "count")}
+        assert {found[name]["unit"] for name in numbers} == {"count"}
     _, text, _ = command("score", *places, "--quiet", "--lesions", "--format", "csv")
     rows = {row["name"]: row for row in csv.DictReader(io.StringIO(text))}
     assert float(rows["WT"]["lesion_f1"]) > 0

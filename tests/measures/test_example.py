@@ -48,8 +48,8 @@ def test_the_example_of_the_page(tmp_path, folders):
     done = run(site, "-m", "segiou", "score", *places, *asked)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    rows = {row["class"]: row["drift"] for row in found["drift"]["rows"]}
-    assert rows["bar"] == 1  # 1, 2 and 0 pixels
+    assert found["drift"]["scores"] == ["drift"]
+    assert found["scores"]["drift"]["rows"]["bar"]["value"] == 1  # 1, 2 and 0 pixels
     asked = "--drift", "--drift-axis", "0", "--fail-over", "drift:bar=0.5", "--quiet"
     done = run(site, "-m", "segiou", "score", *places, *asked)
     assert done.returncode == 1, done.stderr

@@ -77,10 +77,12 @@ def test_markdown_csv_and_json(score):
     assert float(rows["bar"]["presence"]) == pytest.approx(6 / 7)
     _, text, _ = score("--format", "json")
     found = json.loads(text)
-    assert [row["class"] for row in found["offsets"]["rows"]] == ["sky", "road", "bar"]
-    assert found["offsets"]["rows"][2]["offset"] == pytest.approx(0.5)
-    assert found["offsets"]["units"] == {"offset": "px"}
-    assert found["midline"]["means"][0]["midline"] <= 1
+    assert found["offsets"]["scores"] == ["offset", "presence"]
+    offset = found["scores"]["offset"]
+    assert [*offset["rows"]] == ["sky", "road", "bar"]
+    assert offset["rows"]["bar"]["value"] == pytest.approx(0.5)
+    assert offset["unit"] == "px"
+    assert found["scores"]["midline"]["value"] <= 1
 
 
 def test_rows_of_images(score, folders, plugins, tmp_path):

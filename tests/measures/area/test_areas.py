@@ -56,9 +56,12 @@ def test_areas_reach_every_output(folders, tmp_path, command):
     assert code == 0
     assert "truth, ha" in text
     code, text, _ = command("report", tmp_path / "run.sqlite", "--format", "json")
-    found = json.loads(text)["area"]
-    assert found["units"]["area_truth"] == "ha"
-    assert found["rows"][1]["area_difference"] == 0.5
+    found = json.loads(text)
+    assert found["area"]["scores"] == [
+        *("area_truth", "area_pred", "area_difference", "area_error"),
+    ]
+    assert found["scores"]["area_truth"]["unit"] == "ha"
+    assert found["scores"]["area_difference"]["rows"]["1"]["value"] == 0.5
     _, text, _ = command("report", tmp_path / "run.sqlite", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(row["area_truth"]) for row in rows] == [1.5, 2.0]

@@ -162,10 +162,11 @@ def test_the_command(folder, capsys):
     words = ["score", folder / "truth", folder / "scores", "--labels", 3, "--quiet"]
     words = [*map(str, words)]
     assert main([*words, "--scores=softmax", "--run", str(run), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)["score_histograms"]
-    assert found["options"]["activation"] == "softmax"
+    report = json.loads(capsys.readouterr().out)
+    assert report["score_histograms"]["options"]["activation"] == "softmax"
     precise = segiou.ScoreHistogram(3).update(TRUTH, LOGITS, activation="softmax")
-    assert found["rows"][2]["average_precision"] == precise.average_precision()[2]
+    rows = report["scores"]["average_precision"]["rows"]
+    assert rows["2"]["value"] == precise.average_precision()[2]
     assert main([*words, "--scores=softmax", "--run", str(run), "--processes", "2"]) == 0
     assert "AUROC" in capsys.readouterr().out
     assert "scores" in segiou.Run.open(run).plans[0].key

@@ -46,8 +46,10 @@ def test_a_run_has_the_counts_of_a_histogram():
     data = plain["score_histograms"]
     assert data["calibration"]["ece"] == pytest.approx(calibration.ece)
     best = whole.best_threshold()
-    assert data["rows"][1]["best_threshold"] == best.thresholds[1]
-    assert data["means"][0]["best_threshold"] is None
+    assert "best_threshold" in data["scores"]
+    thresholds = plain["scores"]["best_threshold"]
+    assert thresholds["rows"]["1"]["value"] == best.thresholds[1]
+    assert (thresholds["value"], thresholds["unit"]) == (None, "number")
     assert data["common_threshold"] == {"threshold": best.overall, "mean_iou": best.mean}
     row = next(line for line in str(report).splitlines() if "mean " in line and "–" in line)
     assert f"{best.overall:.3f}" not in row
