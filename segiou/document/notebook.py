@@ -50,7 +50,7 @@ def notebook_of(parts: Iterable[Part], name: str) -> str:
 
 #: Text of a page, in the colours of the system.
 _PAGE = """:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }"""
+body { max-width: 64rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }"""
 
 
 def page_of(parts: Iterable[Part], name: str) -> str:

@@ -248,9 +248,8 @@ def _rater_parts(result: RaterAgreement) -> Iterator[Part]:
     if result.against_model:
         yield GAP
         yield _model_table(result)
-    for name in result.class_names:
-        yield GAP
-        yield _pair_table(result, name)
+    yield GAP
+    yield _pair_table(result)
     yield GAP
     yield from map(Line, notes(result))
 
@@ -322,12 +321,13 @@ def _coefficient(one: Estimate) -> tuple[str, str]:
     return f"{one.value:.3f}", f"{ends}{plural(one.cases, 'case')}"
 
 
-def _pair_table(result: RaterAgreement, name: str) -> Table:
-    """One row per pair of raters for one class."""
-    rows = [pair for pair in result.pairs if pair.class_name == name]
+def _pair_table(result: RaterAgreement) -> Table:
+    """One row per class and pair of raters."""
+    rows = sorted(result.pairs, key=lambda pair: result.class_names.index(pair.class_name))
     scored = ("dice", "Dice"), ("mean_dice", "mean Dice"), ("iou", "IoU"), ("mean_iou", "mean IoU")
     columns = [
-        Column(name, [f"{pair.first}, {pair.second}" for pair in rows], 9, is_text=True),
+        Column("class", [pair.class_name for pair in rows], 9, is_text=True),
+        Column("raters", [f"{pair.first}, {pair.second}" for pair in rows], 9, is_text=True),
         Column("cases", [str(pair.mean_dice.cases) for pair in rows], 3),
     ]
     for rank, (key, title) in zip((8, 7, 5, 4), scored, strict=True):

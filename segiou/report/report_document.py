@@ -63,7 +63,7 @@ def report_parts(
     """Verdict, scores, thresholds and change, classes, measures, images, and how it was counted."""
     yield from [Line(report.title, "title")] if report.title else []
     yield from (Line(report.verdict, "lead"), GAP)
-    yield Facts([*_headline(report, detail=detail, of_map=is_map(columns))])
+    yield Facts([*_headline(report, detail=detail, of_map=is_map(columns), python=python)])
     intervals = report.intervals_or_default
     if intervals is not None and (caution := intervals.caution()) is not None:
         yield Line(f"Caution: {caution.in_python if python else caution}", "yellow")
@@ -100,7 +100,9 @@ def _outcome_table(outcomes: Sequence[tuple[str, bool]]) -> Table:
     return Table((threshold, Column("outcome", passed, 0, is_text=True)))
 
 
-def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[str, str, str]]:
+def _headline(
+    report: Report, *, detail: bool, of_map: bool, python: bool
+) -> Iterator[tuple[str, str, str]]:
     """Scores of the data set, with explanations."""
     pixel = report._nouns.pixel
     intervals = report.intervals_or_default
@@ -108,8 +110,12 @@ def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[s
     about = f"{report.mean_iou_classes} of {total}"
     mean = about if intervals is None else interval_text(intervals)
     yield "mean IoU", cell(report.mean_iou), mean
+    if (share := report.background_share) is not None:
+        option = (f"--exclude {share.name}", f"exclude={share.name!r}")[python]
+        beside = f"{share.name} alone has {cell(share.iou)}; to report this mean, use {option}"
+        yield f"  without {share.name}", cell(share.mean_without), beside
     if report.unit == "voxels":
-        yield "mean Dice", cell(report.mean_dice), "same classes"
+        yield dice_title(report), cell(report.mean_dice), "mean over the same classes"
     accuracy_name = "overall accuracy" if of_map else f"{pixel} accuracy"
     beside = f"{_given_interval(report, 'pixel_accuracy')}{_gap_text(report)}"
     yield accuracy_name, cell(report.pixel_accuracy), beside
@@ -124,6 +130,12 @@ def _headline(report: Report, *, detail: bool, of_map: bool) -> Iterator[tuple[s
     yield "majority baseline", cell(majority["mean_iou"]), about
     if detail:
         yield from _means_over_images(report)
+
+
+def dice_title(report: Report) -> str:
+    """The mean Dice, whose name differs from that of a mean over cases if pixels are pooled."""
+    is_pooled = report.unit == "voxels" and not report.protocol.needs_images
+    return "pooled Dice" if is_pooled else "mean Dice"
 
 
 def _given_interval(report: Report, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from segiou.inference.intervals import Intervals, confidence_intervals
 from segiou.inference.order_statistics import worst_mean_limits
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import class_score
+from segiou.labels.label_set import background_of
 from segiou.measures.score_names import not_measured, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
@@ -43,6 +44,16 @@ Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_i
 FEWEST_IMAGES: Final = 3
 #: Intervals of more counts of an image and a class take over a second, so only if asked for.
 _MOST_COUNTS = 10_000_000
+#: A background that raises mean IoU by less is not reported.
+_NOTABLE = 0.05
+
+
+class BackgroundShare(NamedTuple):
+    """The class of background, its IoU, and the mean IoU without it."""
+
+    name: str
+    iou: float
+    mean_without: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +172,18 @@ class ReportNumbers(Drawable):
     def mean_iou_classes(self) -> int:
         """Number of classes that the mean IoU covers."""
         return self.iou_mean.classes
+
+    @cached_property
+    def background_share(self) -> BackgroundShare | None:
+        """The background and the mean IoU without it, if it raises the mean notably."""
+        name = background_of(self.class_names)
+        if name is None or not self.include[place := self.class_names.index(name)]:
+            return None
+        others = self.include & (np.arange(len(self.class_names)) != place)
+        without = self._mean(metrics.iou, others).value
+        if not self.mean_iou - without >= _NOTABLE:
+            return None
+        return BackgroundShare(name, float(metrics.iou(self.counts)[place]), without)
 
     @cached_property
     def mean_dice(self) -> float:
@@ -402,10 +425,11 @@ class ReportNumbers(Drawable):
                     getattr(counts, key)[at] = getattr(self.counts, key)[classes[0]]
         return counts
 
-    def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
-        return self.protocol.mean(
-            metric, self.counts, include=self.include, per_image=self.per_image
-        )
+    def _mean(
+        self, metric: Callable[[Counts], Floats], include: NDArray[np.bool_] | None = None
+    ) -> Mean:
+        included = self.include if include is None else include
+        return self.protocol.mean(metric, self.counts, include=included, per_image=self.per_image)
 
 
 def _of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:

@@ -436,6 +436,25 @@ def test_address_of_nothing_shows_all_images(new_page, report_url, address):
     assert len(image_names(page)) == 10
 
 
+@pytest.mark.parametrize(
+    ("address", "named"),
+    [
+        ("c=fense", "class “fense”"),
+        ("t=road&p=fense", "class “fense”"),
+        ("slice=rain", "slice “rain”"),
+        ("image=none", "image “none”"),
+    ],
+)
+def test_address_of_what_the_page_lacks_says_so(new_page, report_url, until, address, named):
+    page = new_page()
+    page.goto(f"{report_url}#{address}")
+    said = page.locator("#images-unknown")
+    assert said.inner_text() == f"The address names {named}, which this page does not have."
+    page.evaluate("location.hash = '#images'")
+    until(page, "document.getElementById('images-unknown').textContent === ''")
+    assert not said.is_visible()
+
+
 def test_images_are_sorted_and_found(report):
     button = report.locator("#image-table thead").get_by_role("button", name="Mean IoU")
     # The worst come first unasked, so a click turns them round.

@@ -167,3 +167,11 @@ def test_intervals_of_a_pair_are_those_of_a_report():
         same = classes[1]
         assert (found.value, found.low, found.high) == (same.value, same.low, same.high)
         assert 0 <= found.low < found.value < found.high <= 1
+
+
+def test_pairs_of_all_classes_are_one_table():
+    found = agreement_of([[[0, 1, 1], [0, 0, 1]], [[1, 0, 0], [1, 0, 0]]])
+    heads = [line for line in found.to_text(200).splitlines() if line.startswith("class ")]
+    assert len(heads) == 1
+    lines = [line.split()[:3] for line in found.to_text(200).splitlines()]
+    assert ["0", "a,", "b"] in lines and ["1", "a,", "b"] in lines

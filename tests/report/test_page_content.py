@@ -49,6 +49,15 @@ def test_volumes_show_dice_distances_and_cases_before_confusions(volumes):
     ]
 
 
+def test_pooled_dice_is_not_called_the_mean_of_the_cases(volumes):
+    report = volumes[0].report()
+    shown = f"{100 * report.mean_dice:.2f} %"
+    assert f"pooled Dice {shown} mean over the same classes" in " ".join(report.to_text().split())
+    assert f"Pooled Dice mean of 2TP / (2TP + FP + FN) over classes {shown}" in text_of(
+        volumes[0].to_html()
+    )
+
+
 def test_volumes_are_cases_in_pages_and_text(volumes):
     compared = segiou.compare(*volumes, groups="none")
     report = volumes[0].report(intervals=volumes[0].intervals(groups="none"), worst=2)

@@ -284,6 +284,41 @@ def test_a_caution_names_the_option_as_the_reader_passes_it():
     assert "--group-by" not in report.to_html().partition('id="making"')[0]
 
 
+def binary_report(**options):
+    """A background with an IoU of 96/98, and a lesion with 2 of 4 pixels found."""
+    truth = np.zeros((4, 5, 5), int)
+    truth[:, 0, 0] = 1
+    pred = truth * (np.arange(4) < 2)[:, None, None]
+    run = segiou.score(truth, pred, labels=["Background", "lesion"], **options)
+    return run.report()
+
+
+def test_a_background_that_raises_the_mean_is_named_with_both_numbers():
+    report = binary_report()
+    assert report.background_share == ("Background", 96 / 98, 0.5)
+    text = " ".join(report.to_text().split())
+    assert "mean IoU 73.98 %" in text
+    assert (
+        "without Background 50.00 % Background alone has 97.96 %; to report this mean, use "
+        "--exclude Background" in text
+    )
+    assert "use exclude=&#x27;Background&#x27;" in report._repr_html_()
+    page = " ".join(report.to_html().split())
+    found = "<b>Without Background</b>, which alone has 97.96 %, mean IoU is <b>50.00 %</b>."
+    assert found in page.replace("\N{NO-BREAK SPACE}", " ")
+    excluded = binary_report(exclude=["Background"])
+    assert (excluded.mean_iou, excluded.background_share) == (0.5, None)
+    assert "--exclude" not in excluded.to_text() + excluded.to_html()
+
+
+def test_a_background_among_many_classes_is_not_named():
+    truth = np.arange(40).reshape(1, 4, 10) % 20
+    names = ["background", *(f"c{i}" for i in range(19))]
+    report = segiou.score(truth, np.where(truth > 17, 1, truth), labels=names).report()
+    assert report.background_share is None
+    assert "without background" not in report.to_text()
+
+
 def test_few_images_need_no_caution():
     text = " ".join(few_images(6).to_text().split())
     assert "%, 6 images" in text

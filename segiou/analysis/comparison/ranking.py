@@ -240,10 +240,10 @@ def _coverage(ranking: Ranking) -> str:
 def _false_claim(ranking: Ranking) -> str:
     """How likely it is false that the first model is best."""
     first = [model.name for model in ranking.models if model.rank == ranking.models[0].rank]
-    claim = f"The claim that {first[0]} is best" if len(first) == 1 else "A claim of one best model"
+    best = first[0] if len(first) == 1 else "a single model"
     return (
-        f"{claim} is false with probability {numbers.percent(ranking.false_claim)}, "
-        f"judged against its closest rival, {ranking.rival}."
+        f"Risk of calling {best} the best: with probability "
+        f"{numbers.percent(ranking.false_claim)}, {ranking.rival} is as good or better."
     )
 
 

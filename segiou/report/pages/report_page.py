@@ -13,7 +13,7 @@ import numpy as np
 
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
-from segiou._support.text import nouns
+from segiou._support.text import capital, nouns
 from segiou.analysis.comparison.text import short_name
 from segiou.analysis.gap.steps import top_steps
 from segiou.labels.label_set import LabelSet, hex_color
@@ -32,7 +32,7 @@ from segiou.report.pages.provenance import making
 from segiou.report.pages.sections import Section, sections_of
 from segiou.report.pages.slices_part import slice_images, sliced_part
 from segiou.report.report import Report
-from segiou.report.report_document import worst_part, worst_title
+from segiou.report.report_document import dice_title, worst_part, worst_title
 from segiou.report.wording import ignored_text, other_methods, page_cautions, skipped_text
 
 if TYPE_CHECKING:
@@ -171,6 +171,7 @@ def _verdict_context(
     # The first repeats the chart at the top, from pixel accuracy to mean IoU.
     sentences = [] if imbalance is None else imbalance.sentences()[1:]
     return {
+        "dice_title": capital(dice_title(report)),
         "heading": short_name(report.title) or "Segmentation",
         "verdict": report.verdict,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
@@ -187,10 +188,18 @@ def _interval_context(report: Report, drawn: Sequence[Intervals]) -> dict[str, A
     cautions = [] if of_iou is None else of_iou.cautions()
     return {
         "bounds": _bounds(report, drawn, of_iou),
-        "advice": [text for text in cautions if "--" in text],
+        "advice": [*_background_advice(report), *(text for text in cautions if "--" in text)],
         "cautions": [] if of_iou is None else page_cautions(of_iou),
         "methods": [] if of_iou is None else _methods(report, of_iou, drawn),
     }
+
+
+def _background_advice(report: Report) -> list[str]:
+    """The option that leaves the background out, if it raises the mean."""
+    share = report.background_share
+    if share is None:
+        return []
+    return [f"To report the mean without {share.name}: --exclude {share.name}."]
 
 
 def _class_context(report: Report, columns: str | Sequence[str] | None) -> dict[str, Any]:

@@ -35,6 +35,16 @@ const className = (index) => data.names[index] ?? NO_CLASS;
 const called = (name) => name.replace(/^\d+$/, "class $&");
 const classCalled = (index) => called(className(index));
 
+// What an address names that this page does not have; empty if it has everything.
+function unknownIn(state) {
+  const classes = ["t", "p", "c"].filter((key) => key in state && classAt(state[key]) < 0);
+  const slices = ["slice", "beside"].filter((key) => key in state && !(state[key] in data.slices));
+  const ids = state.image !== undefined && !images.ids.includes(state.image) ? ["image"] : [];
+  const named = [[classes, "class"], [slices, "slice"], [ids, imageNoun]];
+  const missing = named.flatMap(([keys, kind]) => keys.map((key) => `${kind} “${state[key]}”`));
+  return missing.length ? `The address names ${missing.join(" and ")}, which this page does not have.` : "";
+}
+
 // A question about pixels with truth t and prediction p: one pair of classes, all errors of a truth
 // or of a prediction, one class, or everything that is wrong.
 function questionOf(state) {

@@ -99,6 +99,9 @@ const images = {
   follow(go, first = false) {
     let state = address.read();
     let question = state && questionOf(state);
+    const unknown = state ? unknownIn(state) : "";
+    byId("images-unknown").textContent = unknown;
+    if (unknown && !question) byId("image-list").scrollIntoView();
     if (!question && !first) return;
     // An address of something else or of an unknown class leaves the table unchanged.
     if (!question) [state, question] = [{}, questionOf({})];
