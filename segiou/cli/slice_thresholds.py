@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -32,7 +33,9 @@ def slice_outcomes(
 
     outcomes = []
     for threshold in thresholds:
-        column, _, value = threshold.where.partition("=")
+        # "age < 37.75" is the name of the slice "age=< 37.75".
+        where = re.sub(r" (?=[<≥] )", "=", threshold.where, count=1)
+        column, _, value = where.partition("=")
         if not column:
             continue
         every = sliced(str(threshold.named), column)

@@ -116,19 +116,19 @@ def _table(console: Console, part: Table) -> None:
     sizes = [_sizes(console, column) for column in kept]
     tables, hidden = [[*range(len(kept))]], []
     if part.split and kept:
-        tables = min((_packed(sizes, width, i) for i in (1, 0)), key=len)
+        tables = min((_packed(_groups(kept), sizes, width, i) for i in (1, 0)), key=len)
     else:
         (places,) = tables
         while len(places) > 1 and _width(sizes[i][0] for i in places) > width:
             lowest = min(places, key=lambda i: kept[i].rank)
             places.remove(lowest)
-            hidden.append(kept[lowest])
+            hidden.append(lowest)
     for places in filter(None, tables):
         console.print(_drawn(part, [kept[i] for i in places], [sizes[i] for i in places], width))
         if len(tables) > 1:
             console.print()
-    heads = [column.head for column in hidden if not column.is_text]
-    for note in (*part.notes, *(column.otherwise for column in hidden)):
+    heads = [_hidden_head(kept, i) for i in hidden if not kept[i].is_text]
+    for note in (*part.notes, *(kept[i].otherwise for i in hidden)):
         _say(console, note, "dim") if note else None
     if heads:
         _say(console, f"Hidden columns (widen the terminal): {listed(heads)}", "dim")
@@ -154,16 +154,45 @@ def _width(widths: Iterable[int]) -> int:
     return sum(sizes) + _GAP * (len(sizes) - 1)
 
 
-def _packed(sizes: Sequence[tuple[int, int]], width: int, which: int) -> list[list[int]]:
-    """All columns in tables with the first one, by their least or full widths."""
-    tables, taken = [[0]], [sizes[0][0]]
-    for i in range(1, len(sizes)):
-        if len(taken) > 1 and _width([*taken, sizes[i][which]]) > width:
-            tables.append([0])
-            del taken[1:]
-        tables[-1].append(i)
-        taken.append(sizes[i][which])
+def _groups(columns: Sequence[Column]) -> list[list[int]]:
+    """The columns after the first; the values of a score and their intervals are together."""
+    groups: list[list[int]] = []
+    for i in range(1, len(columns)):
+        score = columns[i].score
+        if groups and score and columns[groups[-1][-1]].score == score:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return groups
+
+
+def _packed(
+    groups: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]], width: int, which: int
+) -> list[list[int]]:
+    """All groups of columns in tables with the first column, by their least or full widths.
+
+    A group that is wider than a table is divided.
+    """
+    first = sizes[0][0]
+    tables, taken = [[0]], [first]
+    for group in groups:
+        widths = [sizes[i][which] for i in group]
+        fits = _width([first, *widths]) <= width
+        for several in [[*group]] if fits else [[i] for i in group]:
+            widths = [sizes[i][which] for i in several]
+            if len(taken) > 1 and _width([*taken, *widths]) > width:
+                tables.append([0])
+                del taken[1:]
+            tables[-1] += several
+            taken += widths
     return tables
+
+
+def _hidden_head(columns: Sequence[Column], place: int) -> str:
+    """The heading of a hidden column; if others have the same, with that of the column before."""
+    head = columns[place].head
+    is_unique = sum(other.head == head for other in columns) < 2
+    return head if is_unique else f"{head} of {columns[place - 1].head}"
 
 
 def _drawn(

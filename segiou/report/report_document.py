@@ -165,7 +165,16 @@ def _gap_text(report: Report) -> str:
 
 def worst_title(report: Report, worst: WorstImages) -> str:
     """Heading of the worst images."""
-    return f"Worst {report._nouns.image}s by {worst.by}"
+    return f"Worst {report._nouns.image}s by {_score_title(report, worst.by)}"
+
+
+def _score_title(report: Report, by: str) -> str:
+    """The title of a score by its name, such as ``mean_iou`` or ``dice:tumour``."""
+    name, _, row = by.partition(":")
+    score = report.scores_by_name.get(name.removeprefix("mean_"))
+    title = name.replace("_", " ") if score is None else score.title
+    title = f"mean {title}" if score is not None and name.startswith("mean_") else title
+    return f"{title}, {row}" if row else title
 
 
 def worst_part(report: Report, worst: WorstImages) -> Table:
@@ -174,7 +183,7 @@ def worst_part(report: Report, worst: WorstImages) -> Table:
     scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
     columns = [
         Column(f"worst {report._nouns.image}s", names, 1, is_text=True),
-        Column(worst.by, scores, 0),
+        Column(_score_title(report, worst.by), scores, 0),
     ]
     notes = [str(row.get("note", "")) for row in worst.rows]
     if any(notes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
@@ -98,7 +99,8 @@ class Slice:
     @property
     def name(self) -> str:
         """Column and value, and the class."""
-        return f"{self.column}={self.value}{self.row and f', class={self.row}'}"
+        sign = " " if self.value.startswith(("<", "≥")) else "="
+        return f"{self.column}{sign}{self.value}{self.row and f', class={self.row}'}"
 
     def differs(self, level: float) -> bool:
         """Whether it differs from the rest beyond chance, among all tests of the result.
@@ -241,6 +243,7 @@ class Slices(Finding, Drawable):
 
     def __getitem__(self, name: str) -> Slice:
         known = {one.name: one for one in self.slices}
+        name = re.sub(r"=(?=[<≥] )", " ", name, count=1)
         if name not in known:
             msg = f"no slice {name!r}; slices: {text.listed([*known])}"
             raise KeyError(msg + text.did_you_mean(name, known))

@@ -1,0 +1,74 @@
+"""Tables that do not fit: which columns stay together, which are hidden, and what is said."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import segiou
+from segiou.document.parts import Column, Table
+from segiou.document.terminal import text_of
+
+SCORES = ("IoU", "Dice", "recall")
+
+
+def table(scores, *, split):
+    columns = [Column("class", ["road", "car"], 9, is_text=True)]
+    for rank, score in enumerate(scores):
+        columns.append(Column(score, ["10.00 %", "20.00 %"], 8 - rank, score=score))
+        limits = ["8.00 to 12.00 %", "18.00 to 22.00 %"]
+        columns.append(Column("interval", limits, 3 - rank, score=score))
+    return Table(columns, split=split)
+
+
+@given(st.integers(40, 160), st.integers(1, 3))
+def test_a_value_and_its_interval_are_in_one_table(width, number):
+    text = text_of([table(SCORES[:number], split=True)], width)
+    heads = [re.split(" {2,}", line) for line in text.splitlines() if line.startswith("class")]
+    assert [head for line in heads for head in line if head not in ("class", "interval")] == [
+        *SCORES[:number]
+    ]
+    for line in heads:
+        assert line[1::2] == [one for one in line if one in SCORES]
+        assert line[2::2] == ["interval"] * (len(line) // 2)
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_a_group_that_is_wider_than_the_terminal_is_divided():
+    text = text_of([table(SCORES[:1], split=True)], 24)
+    assert text.count("class") == 2 and "interval" in text and "10.00 %" in text
+
+
+def test_hidden_columns_with_equal_headings_are_told_apart():
+    text = " ".join(text_of([table(SCORES, split=False)], 75).split())
+    assert "interval" in text.partition("Hidden")[0]
+    assert text.endswith("Hidden columns (widen the terminal): interval of recall")
+    text = " ".join(text_of([table(SCORES, split=False)], 50).split())
+    assert text.endswith("interval of recall and interval of Dice")
+
+
+@pytest.mark.parametrize(
+    ("by", "title"), [(None, "mean IoU"), ("dice:car", "Dice, car"), ("iou:car", "IoU, car")]
+)
+def test_worst_images_are_listed_by_the_title_of_their_score(by, title):
+    truth = np.arange(24).reshape(4, 1, 6) % 2
+    run = segiou.score(truth, np.where(truth < 9, 0, truth), labels=["road", "car"])
+    chosen = {} if by is None else {"worst_by": by}
+    text = run.report(worst=2, **chosen).to_text()
+    assert re.search(rf"^worst images +{title}", text, re.MULTILINE)
+
+
+def test_slices_of_numbers_have_names_as_they_are_read():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (40, 1, 20))
+    run = segiou.score(truth, np.where(rng.random(truth.shape) < 0.2, 0, truth), labels=2)
+    ages = {name: {"age": i} for i, name in enumerate(run.ids)}
+    found = segiou.slices(run, by=ages)
+    first, *_, last = found
+    assert (first.value[0], last.value[0]) == ("<", "≥")
+    assert (first.name, last.name) == (f"age {first.value}", f"age {last.value}")
+    assert found[first.name] == found[f"age={first.value}"] == first
+    assert "age=<" not in found.to_text() and "age <" in found.to_text()
