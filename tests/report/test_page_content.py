@@ -129,7 +129,7 @@ def test_interval_names_its_units_and_the_caution_has_a_box(volumes):
 def test_pages_list_the_worst_images_that_were_asked_for(volumes):
     run = volumes[0]
     page = run.report(worst=2, worst_by="dice:tumour").to_html(run=run)
-    assert "Worst cases by dice:tumour" in text_of(page)
+    assert "Worst cases by Dice, tumour" in text_of(page)
     section = page[page.index('id="worst-title"') :]
     rows = run.worst(2, by="dice:tumour")
     links = re.findall(r'<a href="#image=([^"]*)">', section)[:2]
