@@ -18,7 +18,8 @@ class Options:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if (value := getattr(self, one.name)) is not one.default:
+            value = getattr(self, one.name)
+            if one.metadata and value is not one.default:
                 check, wanted = one.metadata["check"]
                 check(one.name, value, *wanted)
 

@@ -31,8 +31,9 @@ from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
-from segiou.scoring.job import Job, Unpaired
+from segiou.scoring.job import Job
 from segiou.scoring.label_set_match import presets_with
+from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import DataError
 
 
@@ -63,10 +64,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
         return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
     files = _files_of_both(truth, pred)
-    is_chosen = job and (
-        job.reading.class_files or job.truth_suffix or job.pred_suffix or job.key or job.pairs
-    )
-    if job is not None and not is_chosen:
+    if job is not None and not (job.pair_by.has_rule or job.reading.class_files):
         sides = job.options.labels, job.options.pred_labels
         for source, paths, labels in zip((truth, pred), files, sides, strict=True):
             _check_layout(paths, labels, source.root)
@@ -78,7 +76,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             named_as_other(files[0], *places, files[1]),
             named_as_other(files[1], *places[::-1], files[0]),
         )
-    pairing = pair_folders(*files) if job is None else _paired(*files, job)
+    pairing = pair_folders(*files) if job is None else _paired(*files, job.pair_by)
     return _of_different_files(pairing, truth, pred)
 
 
@@ -166,15 +164,15 @@ def files_of(source: Source) -> dict[str, str]:
         raise DataError([Problem(source.root, text)]) from error
 
 
-def _paired(truths: Mapping[str, str], preds: Mapping[str, str], job: Job) -> Pairing:
-    """Pairs by the names of files, of the ids of the job only if it has any."""
-    if job.pairs is not None:
-        return _of_table(job.pairs, truths, preds)
-    by: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
-    if job.ids is None:
+def _paired(truths: Mapping[str, str], preds: Mapping[str, str], pair_by: PairOptions) -> Pairing:
+    """Pairs by the names of files, of the listed ids only if there are any."""
+    if pair_by.pairs is not None:
+        return _of_table(pair_by.pairs, truths, preds)
+    by: Any = {name: getattr(pair_by, name) for name in ("truth_suffix", "pred_suffix", "key")}
+    if (ids := pair_by.listed) is None:
         return pair_folders(truths, preds, **by)
-    chosen, unknown = listed_files(truths, job.ids, job.truth_suffix, job.key)
-    rule = f"{plural(len(job.ids), 'listed id')}; "
+    chosen, unknown = listed_files(truths, ids, pair_by.truth_suffix, pair_by.key)
+    rule = f"{plural(len(ids), 'listed id')}; "
     if not chosen:
         return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
     pairing = pair_folders(chosen, preds, **by)
@@ -191,9 +189,7 @@ def _of_table(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, 
     return pairing
 
 
-def pairing_problems(
-    pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
-) -> tuple[list[Problem], list[Problem]]:
+def pairing_problems(pairing: Pairing, pair_by: PairOptions) -> tuple[list[Problem], list[Problem]]:
     """Problems of a pairing, and the files that are skipped on request."""
     shared = "has the same key as another file in the folder; "
     problems = [
@@ -201,13 +197,12 @@ def pairing_problems(
         for key, paths in pairing.duplicates
     ]
     left_out: list[Problem] = []
-    choices = {"missing": missing, "extra": extra}
     for names, option, text, what_to_do in (
         (pairing.unknown, "missing", "is listed in --ids but has no truth file", "fix the list"),
         (pairing.missing, "missing", "has no prediction", "add one"),
         (pairing.extra, "extra", "has no truth", "add one"),
     ):
-        if choices[option] == "skip":
+        if getattr(pair_by, option) == "skip":
             left_out += [Problem(name, text) for name in names]
         else:
             advice = f"{text}; {what_to_do}, or skip: {option}='skip' (--{option} skip)"

@@ -277,7 +277,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     """
     check_engine(job, executor)
     pairing, trial = best_proposals(pair_sources(*job.sources, job), job)
-    problems, left_out = pairing_problems(pairing, job.missing, job.extra)
+    problems, left_out = pairing_problems(pairing, job.pair_by)
     left_out += job.skipped_classes()
     job, nodata = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
@@ -293,7 +293,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     else:
         all_paired = not problems
         run, skipped = _run_in_file(job, header, pairs, left_out, score_into, all_paired)
-    wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
+    wrong = [*problems, *(skipped if job.pair_by.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
     if trial is not None and problems:
         better = _better_labels(job, trial.pairs, trial.run, trial.scorer, trial.problems)
@@ -323,7 +323,7 @@ def _run_in_file(
         for problem in left_out:
             writer.skip(problem)
         skipped = score_into(writer, [pair for pair in pairs if pair.id not in known])
-        if all_paired and (job.on_error == "skip" or not skipped):
+        if all_paired and (job.pair_by.on_error == "skip" or not skipped):
             writer.finish()
     file = writer.opened()
     return Run(file.header, file, file.skipped), skipped

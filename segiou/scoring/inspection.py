@@ -41,6 +41,7 @@ from segiou.scoring.label_set_match import (
     possible_label_sets,
     presets_with,
 )
+from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.segment_classes import classes_by_value
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions
@@ -321,7 +322,7 @@ def _read(
 def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> tuple[Problem, ...]:
     """Pairs that cannot be compared pixel by pixel, and unpaired files."""
     files = {file.path: file for file in read if isinstance(file, FileContent)}
-    problems = pairing_problems(pairing)[0]
+    problems = pairing_problems(pairing, PairOptions())[0]
     for pair in pairing.pairs:
         if pair.truth in files and pair.pred in files:
             truth, pred = files[pair.truth], files[pair.pred]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final
 
-from segiou._support.arguments import check_choice, check_integer, check_kind, refuse_kind
+from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.files import Problem
 from segiou._support.text import did_you_mean, encodable, plural, without_credentials
 from segiou.counting.encoding import Encoding
@@ -29,18 +29,15 @@ from segiou.measures.registry import plans_of, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.scoring.array_axes import BY_SHAPE
-from segiou.scoring.id_lists import ids_of
+from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import DataError
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
     from segiou.measures.plan import Plan
 
-Unpaired = Literal["error", "skip"]
-#: Arguments that choose the pairs.
-_PAIRS = ("truth_suffix", "pred_suffix", "key", "ids", "pairs", "missing", "extra", "on_error")
-#: These, and how pairs are read; runs record them.
-PAIR_ARGUMENTS: Final = (*_PAIRS, *Reading.names())
+#: Arguments that choose the pairs, and how they are read; runs record them.
+PAIR_ARGUMENTS: Final = (*PairOptions.names(), *Reading.names())
 _PATH = (str, os.PathLike), "a path or a URL"
 
 
@@ -50,17 +47,17 @@ class Job:
 
     Parameters
     ----------
-    truth, pred, truth_suffix, pred_suffix, key, ids, pairs, missing, extra, shard
-        The pairs, as in :func:`segiou.score_folder`.
+    truth, pred, shard
+        The files, as in :func:`segiou.score_folder`.
     options : ClassOptions
         The classes and ignored values.
-    listed_in : str
-        Where the ids were read from; empty if they were given.
     protocol : Protocol, optional
         The averaging protocol.
+    pair_by : PairOptions
+        Which files are pairs.
     reading : Reading
         How masks are read.
-    on_error, spacing, measures
+    spacing, measures
         How pairs are measured, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
         The run file and the workers, as in :func:`segiou.score_folder`.
@@ -79,15 +76,7 @@ class Job:
     pred: str | Path
     options: ClassOptions
     protocol: Protocol = field(default_factory=lambda: load_protocol("segiou"))
-    truth_suffix: str | None = None
-    pred_suffix: str | None = None
-    key: str | None = None
-    ids: tuple[str, ...] | None = None
-    pairs: str | Path | None = None
-    listed_in: str = ""
-    missing: Unpaired = "error"
-    extra: Unpaired = "error"
-    on_error: Literal["stop", "skip"] = "stop"
+    pair_by: PairOptions = field(default_factory=PairOptions)
     reading: Reading = field(default_factory=Reading)
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
@@ -117,11 +106,8 @@ class Job:
         """
         arguments = {one.name: given[one.name] for one in fields(cls) if one.name in given}
         arguments["protocol"] = load_protocol(given["protocol"] or "segiou")
-        if (ids := given["ids"]) is not None:
-            arguments["listed_in"] = str(ids) if isinstance(ids, (str, Path)) else ""
-            arguments["ids"] = ids_of(ids)
         arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
-        arguments["reading"] = Reading.of(given)
+        arguments["pair_by"], arguments["reading"] = PairOptions.of(given), Reading.of(given)
         if arguments["reading"].class_files:  # the remaining pixels are not a class
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0
@@ -130,7 +116,6 @@ class Job:
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        self._check_choices()
         if self.run is not None:
             from segiou.runs.database import check_local
 
@@ -141,24 +126,15 @@ class Job:
             if name in self.reading.chosen and self.options.num_classes != 2:
                 msg = f"{name} requires two classes, got {self.options.num_classes}"
                 raise ValueError(msg)
-        if self.pairs is not None:
-            self._check_alone()
+        if self.reading.class_files is not None:
+            self.pair_by.check_beside("class_files")
         # Values too far apart to be counted are rejected here once, not for every pair.
         Encoding.of_classes(self.options)
 
-    def _check_alone(self) -> None:
-        """ValueError if the table of pairs is given with an argument that it replaces."""
-        names = ("truth_suffix", "pred_suffix", "key", "ids")
-        others = {name: getattr(self, name) for name in names} | self.reading.chosen
-        if given := [name for name in (*names, "class_files") if others.get(name) is not None]:
-            msg = f"pairs names the pairs, so {given[0]} would have no effect; omit one of them"
-            raise ValueError(msg)
-
     def _check_kinds(self) -> None:
-        texts = ("truth_suffix", "pred_suffix", "key", "name")
         kinds: dict[str, Any] = {
-            **dict.fromkeys(("truth", "pred", "run", "pairs"), _PATH),
-            **dict.fromkeys(texts, (str, "text")),
+            **dict.fromkeys(("truth", "pred", "run"), _PATH),
+            "name": (str, "text"),
             "storage_options": (Mapping, "a mapping"),
             "dask": (str, "the address of a Dask scheduler"),
         }
@@ -168,14 +144,6 @@ class Job:
         for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
-
-    def _check_choices(self) -> None:
-        choices: dict[str, tuple[str, ...]] = {
-            **dict.fromkeys(("missing", "extra"), get_args(Unpaired)),
-            "on_error": ("stop", "skip"),
-        }
-        for name, allowed in choices.items():
-            check_choice(name, getattr(self, name), allowed)
 
     @property
     def title(self) -> str:
@@ -203,11 +171,7 @@ class Job:
     @property
     def recorded(self) -> dict[str, object]:
         """The arguments of the pairs that differ from the defaults, for the run."""
-        usual = {one.name: one.default for one in fields(self)}
-        values = vars(self) | {"ids": encodable(self.listed_in) or None}
-        values["pairs"] = None if self.pairs is None else encodable(str(self.pairs))
-        chosen = {name: values[name] for name in _PAIRS if values[name] != usual[name]}
-        return chosen | self._recorded_reading.chosen
+        return self.pair_by.recorded | self._recorded_reading.chosen
 
     def _recorded_for(self, pairing: Pairing) -> dict[str, object]:
         """The arguments recorded; without volumes, arrays have no order compared with them."""
@@ -277,8 +241,9 @@ class Job:
         """The places of truth and prediction; DataError if they are the same."""
         sources = [self._opened(place) for place in (self.truth, self.pred)]
         # Suffixes can distinguish the files of one folder.
-        same_suffix = is_one_file(sources[0]) or self.truth_suffix == self.pred_suffix
-        if same_suffix and self.pairs is None and _is_one_place(*sources):
+        by = self.pair_by
+        same_suffix = is_one_file(sources[0]) or by.truth_suffix == by.pred_suffix
+        if same_suffix and by.pairs is None and _is_one_place(*sources):
             text = (
                 "truth and prediction are the same path; pass two folders, or set truth_suffix "
                 "and pred_suffix (--truth-suffix, --pred-suffix) to tell the files apart"
@@ -308,7 +273,7 @@ class Job:
         """Sources of one file per class as masks; DataError if no file matches."""
         labels = self.options.labels, self.options.pred_labels
         pattern = self._pattern
-        if self.extra == "error" and (problems := self._undeclared(files)):
+        if self.pair_by.extra == "error" and (problems := self._undeclared(files)):
             raise DataError(problems)
         try:
             sides = zip(files, labels, strict=True)
@@ -337,7 +302,7 @@ class Job:
 
     def skipped_classes(self) -> list[Problem]:
         """The files of undeclared classes that are skipped on request."""
-        if self.reading.class_files is None or self.extra == "error":
+        if self.reading.class_files is None or self.pair_by.extra == "error":
             return []
         sides = zip(self.sources, (self.options.labels, self.options.pred_labels), strict=True)
         return [

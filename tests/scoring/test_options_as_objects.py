@@ -11,6 +11,32 @@ import segiou
 from segiou.cli.options import build_parser, names_by_heading
 from segiou.masks.reading import Reading
 from segiou.measures.registry import own_keys
+from segiou.scoring.pair_options import PairOptions
+
+
+def test_options_of_pairs_are_those_of_the_command_and_of_score_folder():
+    keywords = inspect.signature(segiou.score_folder).parameters
+    by_heading = names_by_heading("score")
+    assert {*PairOptions.names()} == {*by_heading["pairing"], "on_error"}
+    for one in fields(PairOptions):
+        assert keywords[one.name].default == one.default
+
+
+def test_pair_options_are_checked_and_recorded(tmp_path):
+    (tmp_path / "val.txt").write_text("a 1\nb 1\n")
+    chosen = PairOptions.of({"ids": tmp_path / "val.txt", "missing": "skip", "labels": 3})
+    assert chosen.listed == ("a", "b")
+    assert chosen.recorded == {"ids": str(tmp_path / "val.txt"), "missing": "skip"}
+    given = PairOptions.of({"ids": iter("ab"), "truth_suffix": ""})
+    assert (given.listed, given.recorded) == (("a", "b"), {"truth_suffix": ""})
+    with pytest.raises(ValueError, match="pairs names the pairs, so key would have no effect"):
+        PairOptions(pairs="a.csv", key="x")
+    with pytest.raises(ValueError, match="missing must be 'error' or 'skip'"):
+        PairOptions.of({"missing": "stop"})
+    with pytest.raises(ValueError, match="duplicate id a"):
+        PairOptions.of({"ids": ["a", "a"]})
+    with pytest.raises(TypeError, match="key must be text"):
+        PairOptions.of({"key": 1})
 
 
 def test_options_of_reading_are_those_of_the_command_and_of_score_folder():
