@@ -72,6 +72,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
             for kind in ("pr_curve", "roc_curve", "reliability", "thresholds")
         },
         "overlay": lambda: plots.overlay(*masks, 1),
+        "panel": lambda: plots.panel([tidy, keen], 2, names=["tidy", "keen"], width=3.3),
     }
 
 

@@ -76,6 +76,8 @@ def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
 
 def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
+    from segiou.cli.output import write_panel
+
     inputs.check_findings(parsed)
     recipes = _recipes(parsed) if parsed.recipes else None
     runs = [trained[0] for trained in recipes.values()] if recipes else _compared_runs(parsed)
@@ -95,6 +97,7 @@ def compare(parsed: argparse.Namespace) -> int:
         _compare_scores(runs, metrics, parsed, options)
     else:
         _compare_score(runs, recipes, metrics[0], parsed, options)
+    write_panel(runs, parsed, [*recipes] if recipes else options["names"])
     return 0
 
 

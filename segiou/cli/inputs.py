@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
 from segiou._support.numbers import is_digits, number_in
+from segiou._support.table_files import table_place
 from segiou._support.text import listed, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import names_by_heading, option_of
@@ -137,7 +138,8 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file; ``or_folders`` is the usage of the command with folders."""
     run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
-    without_effect = [n for n in (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS) if n != "exclude"]
+    shown = {"exclude"} | ({"ids"} if getattr(parsed, "panel", None) else set())
+    without_effect = [n for n in (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS) if n not in shown]
     chosen = [name for name in without_effect if getattr(parsed, name) != default(name)]
     if chosen:
         # These options would silently have no effect.
@@ -237,6 +239,10 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
     check_columns(parsed.columns, parsed.sort, plans)
     _check_needs(parsed)
     check_thresholds(thresholds_of(parsed, plans), classes, plans)
+    if parsed.errors_of:
+        from segiou.report.pages.error_pictures import classes_of
+
+        classes_of(classes.labels, parsed.errors_of)
     load_protocol(parsed.protocol or "segiou")
     if parsed.worst:
         from segiou.runs.tables import check_score_name
@@ -330,6 +336,19 @@ def slices_options(parsed: argparse.Namespace, by: str) -> dict[str, Any]:
     }
 
 
+def panel_ids(runs: Sequence[Run], parsed: argparse.Namespace) -> Sequence[str] | int:
+    """The images of ``--panel``, or how many of the worst; ids of masks chose what was scored."""
+    from segiou.scoring.id_lists import ids_of
+
+    worst = getattr(parsed, "worst", None)
+    if parsed.ids and not getattr(parsed, "truth", None):
+        is_file = Path(parsed.ids).expanduser().is_file() or table_place(parsed.ids)
+        return ids_of(parsed.ids if is_file else parsed.ids.split(","))
+    if len(runs) == 1 and not parsed.errors_of:
+        return [str(row["id"]) for row in runs[0].worst(worst or 3, by=parsed.worst_by)]
+    return worst or 3
+
+
 def _bins(texts: Sequence[str]) -> dict[str, int | list[str]]:
     """A number of quantiles, or edges, which may be dates, by column."""
     bins: dict[str, int | list[str]] = {}
@@ -391,12 +410,15 @@ def _checked_format(parsed: argparse.Namespace, kind: str) -> str:
 
 
 _WITH_INTERVALS = ("intervals", "group_by", "blocks", "baseline")
-#: Options that require one of the others.
+#: Options that require one of the others. Commands without the first of them always behave as if it
+#: were given.
 _NEEDS = {
-    "images": ("html", "errors"),
+    "images": ("html", "errors", "panel"),
     "examples": ("html",),
-    "worst_by": ("worst", "errors"),
-    "errors_of": ("errors",),
+    "worst_by": ("worst", "errors", "panel"),
+    "errors_of": ("panel", "errors"),
+    "panel_width": ("panel",),
+    "ids": ("panel", "truth"),
     "spacing": ("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
     "things": ("objects",),
     "min_size": ("objects",),
@@ -415,10 +437,10 @@ def _check_needs(parsed: argparse.Namespace) -> None:
     for name, needed in _NEEDS.items():
         default = parsed.command.get_default(name)
         is_given = getattr(parsed, name, default) != default
-        # Commands without the required option always behave as if it were given.
-        others = [getattr(parsed, other, True) for other in needed]
-        if is_given and all(other is None or other is False or other == [] for other in others):
-            msg = f"{option_of(name)} has no effect without {option_of(needed[0])}"
+        others = {option_of(n): getattr(parsed, n) for n in needed if hasattr(parsed, n)}
+        is_unset = (value is None or value is False or value == [] for value in others.values())
+        if is_given and option_of(needed[0]) in others and all(is_unset):
+            msg = f"{option_of(name)} has no effect without {listed([*others], last=' or ')}"
             raise ValueError(msg)
     if getattr(parsed, "slices", None) and parsed.blocks and not parsed.quiet:
         note(

@@ -421,6 +421,14 @@ def _address(text: str) -> str:
     return text
 
 
+def _inches(text: str) -> float:
+    width = _number(text)
+    if not 1 <= width <= 100:
+        msg = f"expected a width from 1 to 100 inches, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return width
+
+
 def _run_file(text: str) -> str:
     """The path of a run file, which cannot be a stream."""
     if text == "-":
@@ -441,6 +449,7 @@ _KINDS: dict[str, Any] = {
     "FILE": lambda text: "/dev/stdout" if text == "-" else text,
     "DIFFERENCE": _difference,
     "I/N": _shard,
+    "INCHES": _inches,
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
     "MARGIN": _difference,

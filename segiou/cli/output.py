@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.csv_text import csv_of, csv_text
@@ -240,6 +241,7 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
         from segiou.plots.kinds import save_plots
 
         save_plots(report, parsed.plots, intervals=report.intervals, overwrite=parsed.overwrite)
+    write_panel([run], parsed)
     if parsed.errors:
         from segiou.report.pages.error_pictures import save_errors
 
@@ -247,6 +249,24 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
         options = {"by": parsed.worst_by, "of": classes, "overwrite": parsed.overwrite}
         sources = {"images": parsed.images, "read": _page_reader(parsed)}
         save_errors(parsed.errors, run, number=number, **options, **sources)
+
+
+def write_panel(
+    runs: Sequence[Run], parsed: argparse.Namespace, names: Sequence[str] | None = None
+) -> None:
+    """Write the figure of images with the masks of all models, if requested."""
+    if not parsed.panel:
+        return
+    from segiou.plots.kinds import saved
+    from segiou.plots.mask_panel import panel
+    from segiou.plots.style import without_pyplot
+
+    options = {"of": parsed.errors_of or "", "images": parsed.images, "width": parsed.panel_width}
+    with without_pyplot():
+        ids = inputs.panel_ids(runs, parsed)
+        figure = panel(runs, ids, names=names, read=_page_reader(parsed), **options)
+        ending = Path(parsed.panel).suffix.lower().removeprefix(".")
+        write_whole(parsed.panel, saved(figure, ending))
 
 
 def write_comparison_pages(

@@ -19,9 +19,10 @@ from segiou.cli.options import option_of
 
 _FOLDERS = ("plots", "errors", "consensus")
 _OUTPUTS = (
-    *("output", "propose", "html", "per_image", "per_case", "junit", "problems", "run"),
+    *("output", "propose", "html", "panel", "per_image", "per_case", "junit", "problems", "run"),
     *_FOLDERS,
 )
+_FIGURES = [".pdf", ".png", ".svg"]
 _MASKS = ("truth", "pred", "roi", "images", "dir", "rater", "model", "path")
 _INPUTS = (
     *_MASKS,
@@ -123,8 +124,11 @@ def _texts(parsed: argparse.Namespace, name: str) -> list[str]:
 
 def _check_output(name: str, what: str, text: str) -> None:
     path = Path(text).expanduser()
-    if name == "plots":
-        import_extra("matplotlib", "--plots needs matplotlib", "plot")
+    if name in ("plots", "panel"):
+        import_extra("matplotlib", f"{option_of(name)} needs matplotlib", "plot")
+    if name == "panel" and path.suffix.lower() not in _FIGURES:
+        msg = f"{what}: unknown extension; use {listed(_FIGURES, last=' or ')}"
+        raise ValueError(msg)
     if _is_folder(name, text):
         if path.exists() and not path.is_dir():
             msg = f"{what}: expected a folder, got a file"

@@ -34,7 +34,7 @@ RESERVED = frozenset(
         help_all html ids ignore ignored images intervals junit key labels left_out level majority
         matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size
         missing name names never_predicted next_steps no_open num_classes on_error output pairs
-        per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
+        panel per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
         protocol provenance quiet resamples resize_pred reverse rule run seed segiou_version shard
         skipped sort spacing surface surface_cases surface_plan things thresholds title truth
         truth_suffix unassigned version workers worst worst_by worst_images

@@ -12,6 +12,7 @@ from segiou.plots.distribution_plots import (
 )
 from segiou.plots.kinds import plot as plot, save_plots as save_plots
 from segiou.plots.mask_overlay import overlay as overlay
+from segiou.plots.mask_panel import panel as panel
 from segiou.plots.model_plots import (
     comparison_forest as comparison_forest,
     model_bars as model_bars,

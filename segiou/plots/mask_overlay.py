@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
 from segiou.counting.arrays import with_dimensions_of
+from segiou.labels.label_set import hex_color
 from segiou.plots.style import COLUMN, Look, drawing, plot_kind, require
+from segiou.report.pages.error_pictures import OUTCOMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Light enough for the black hatching that distinguishes them in black and white.
-_KINDS = (
-    ("TP", "#2aa58b", None),
-    ("FN", "#6d9be0", "////"),
-    ("FP", "#f8b46a", "...."),
-)
+#: Names, colours and hatching, which distinguishes them in black and white.
+_KINDS = [
+    (name, hex_color(color), hatch)
+    for name, color, hatch in zip(
+        ("TP", "FN", "FP"), OUTCOMES.values(), (None, "////", "...."), strict=True
+    )
+]
 
 
 @plot_kind

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib")
+pyplot = pytest.importorskip("matplotlib.pyplot")
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -19,7 +19,15 @@ def kinds():
         _OF_SLICES,
     )
 
-    return {*_OF_REPORTS, *_OF_COMPARISONS, *_OF_RANKINGS, *_OF_SCORES, *_OF_SLICES, "overlay"}
+    return {
+        *_OF_REPORTS,
+        *_OF_COMPARISONS,
+        *_OF_RANKINGS,
+        *_OF_SCORES,
+        *_OF_SLICES,
+        "overlay",
+        "panel",
+    }
 
 
 def test_every_kind_has_a_row_and_a_picture():
@@ -30,7 +38,7 @@ def test_every_kind_has_a_row_and_a_picture():
         assert f"](images/plots/{kind}.png)" in row
     pictures = list((DOCS / "images" / "plots").iterdir())
     assert {path.stem for path in pictures} == kinds()
-    assert sum(path.stat().st_size for path in pictures) < 200_000
+    assert sum(path.stat().st_size for path in pictures) < 210_000
 
 
 def test_the_script_draws_every_kind():
@@ -41,4 +49,6 @@ def test_the_script_draws_every_kind():
     drawings = module.drawings()
     assert set(drawings) == kinds()
     for draw in drawings.values():
-        assert draw().has_data()
+        figure = draw().figure
+        assert all(axes.has_data() for axes in figure.axes)
+        pyplot.close(figure)

@@ -12,7 +12,8 @@ from segiou.cli.main import main
 from segiou.labels import LabelClass, LabelSet
 from segiou.report import save_errors
 
-CAR, ROAD, CORRECT = (255, 0, 0), (0, 0, 255), (228, 228, 228)
+CAR, ROAD, CORRECT = (255, 0, 0), (0, 0, 255), (232, 232, 232)
+TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE = (42, 165, 139), (109, 157, 224), (248, 180, 106)
 CLASSES = (LabelClass("road", (0,), (ROAD,)), LabelClass("car", (1,), (CAR,)))
 LABELS = LabelSet("streets", CLASSES, ignore=(9,))
 TRUTH = np.array([[0, 0, 1], [0, 1, 9]], np.uint8)
@@ -47,7 +48,7 @@ def test_the_worst_image_comes_first(run, tmp_path):
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        ("car", [[CORRECT, (248, 180, 106), (109, 157, 224)], [CORRECT, (42, 165, 139)]]),
+        ("car", [[CORRECT, FALSE_POSITIVE, FALSE_NEGATIVE], [CORRECT, TRUE_POSITIVE]]),
         ("car:road", [[CORRECT, CORRECT, ROAD], [CORRECT, CORRECT]]),
         ("road:car", [[CORRECT, CAR, CORRECT], [CORRECT, CORRECT]]),
     ],
@@ -56,6 +57,40 @@ def test_errors_of_a_class_or_a_confusion(run, tmp_path, of, expected):
     _, _, difference, _ = save_errors(tmp_path / "out", run, of=of)
     found = colors(difference)
     assert [found[0], found[1][:2]] == expected
+
+
+@pytest.mark.parametrize("names", [("background", "car"), ("car", "background")])
+def test_binary_masks_have_two_kinds_of_errors_unasked(tmp_path, names):
+    classes = [LabelClass(name, (int(name == "car"),), (CAR,) * (name == "car")) for name in names]
+    write_pairs(tmp_path, {"a": TRUTH}, {"a": WRONG})
+    labels = LabelSet("binary", classes, ignore=(9,))
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
+    _, _, difference, _ = save_errors(tmp_path / "out", run)
+    found = colors(difference)
+    assert [found[0], found[1][:2]] == [
+        [CORRECT, FALSE_POSITIVE, FALSE_NEGATIVE],
+        [CORRECT, TRUE_POSITIVE],
+    ]
+
+
+def test_ignored_pixels_are_striped(tmp_path):
+    truth = np.full((200, 200), 9, np.uint8)
+    truth[:, :100] = 0
+    write_pairs(tmp_path, {"a": truth}, {"a": np.zeros_like(truth)})
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=LABELS)
+    for picture in save_errors(tmp_path / "out", run)[:3:2]:
+        pixels = np.asarray(Image.open(picture))
+        assert len(np.unique(pixels[:, :100].reshape(-1, 3), axis=0)) == 1
+        stripes, pieces = np.unique(pixels[:, 100:].reshape(-1, 3), axis=0, return_counts=True)
+        assert pieces.tolist() == [10_000, 10_000]
+        assert np.ptp(stripes[:, 0].astype(int)) > 80  # they differ in black and white
+
+
+def test_photos_that_do_not_match_are_reported(run, tmp_path):
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (3, 2)).save(tmp_path / "photos" / "other.jpg")
+    with pytest.warns(UserWarning, match=r"Found photos for 0 of 1 images in .*other\.jpg"):
+        save_errors(tmp_path / "out", run, number=1, images=tmp_path / "photos")
 
 
 def test_the_plane_of_a_volume_with_the_most_errors(tmp_path):
@@ -89,4 +124,14 @@ def test_the_command(run, tmp_path, capsys):
     assert main([*command, "--errors", str(out), "--errors-of", "car:road"]) == 0
     assert len(list(out.glob("*.png"))) == 4
     assert main([*command, "--errors-of", "car"]) == 2
-    assert "--errors-of has no effect without --errors" in capsys.readouterr().err
+    assert "--errors-of has no effect without --panel or --errors" in capsys.readouterr().err
+    assert main([*command, "--errors", str(out), "--errors-of", "bus"]) == 2
+    assert "unknown class 'bus'" in capsys.readouterr().err
+
+
+def test_the_command_reports_that_no_photo_matched(run, tmp_path, capsys):
+    run.save(tmp_path / "run.sqlite")
+    (tmp_path / "photos").mkdir()
+    options = ["--errors", tmp_path / "out", "--images", tmp_path / "photos"]
+    assert main([str(one) for one in ("report", tmp_path / "run.sqlite", *options)]) == 0
+    assert "Found photos for 0 of 2 images in " in capsys.readouterr().err

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +105,16 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     used = set(photos.values())
     others = (path.relative_to(root).as_posix() for path in files if path not in used)
     return ImageMatch(str(folder), photos, tuple(missing), tuple(others))
+
+
+def found_photos(folder: str | Path | None, ids: Sequence[str]) -> Mapping[str, Path]:
+    """The photos of images by id; a UserWarning if a folder has none of them."""
+    if folder is None:
+        return {}
+    match = match_images(folder, ids)
+    if ids and not match.files:
+        warnings.warn(" ".join(match.sentences()), UserWarning, stacklevel=3)
+    return match.files
 
 
 def _by_names(files: Iterable[Path], root: Path) -> tuple[_Files, _Files, _Files]:
