@@ -40,6 +40,12 @@ def mean_of_parts(sums: NDArray[Any]) -> Floats:
     return divided(of_parts(sums), sums[..., 2])
 
 
+def finite_parts(values: Floats) -> NDArray[np.int64]:
+    """Parts of numbers and whether they are finite, (..., 3), for :func:`mean_of_parts`."""
+    known = np.isfinite(values)
+    return np.concatenate([exact_parts(np.where(known, values, 0.0)), known[..., None]], axis=-1)
+
+
 def case_values(at: int, parts: Parts) -> Floats:
     """The values of a score of cases (N, K), from the array ``cases`` (N, K, scores)."""
     return parts["cases"][..., at]
@@ -259,10 +265,7 @@ class Score(Quantity):
         """
 
         def numbers(parts: Parts) -> NDArray[np.int64]:
-            each = np.asarray(values(parts))
-            known = np.isfinite(each)
-            units = exact_parts(np.where(known, each, 0.0))
-            return np.concatenate([units, known[..., None]], axis=-1)
+            return finite_parts(np.asarray(values(parts)))
 
         every = np.ones(len(names), bool)
         more |= {"rule": "cases", "over": "class"}

@@ -1,0 +1,227 @@
+"""The measure of cells: scores of objects with ids under the names of the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.cells.matching import (
+    THRESHOLDS,
+    CellCounts,
+    CellScores,
+    Overlaps,
+    average_precision,
+    f1,
+)
+from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Plan
+from segiou.measures.score import Score, case_values, finite_parts, mean_of_parts, with_mean
+from segiou.measures.structures import StructureOptions, StructurePlan
+from segiou.metrics.ratio import Floats, exact_parts
+
+#: The scores of images in the array ``cases``, with their titles.
+_CASES = {
+    "cellpose_ap50": "AP50 (Cellpose)",
+    "cellpose_ap75": "AP75 (Cellpose)",
+    "cellpose_ap90": "AP90 (Cellpose)",
+    "cellpose_aji": "AJI (Cellpose)",
+    "hovernet_aji": "AJI (HoVer-Net)",
+    "hovernet_aji_plus": "AJI+ (HoVer-Net)",
+    "hovernet_dq": "DQ (HoVer-Net)",
+    "hovernet_sq": "SQ (HoVer-Net)",
+    "hovernet_pq": "PQ (HoVer-Net)",
+}
+
+
+@dataclass(frozen=True)
+class CellOptions(StructureOptions):
+    """Cells and other objects with ids, as StarDist, Cellpose, HoVer-Net and the CTC score them.
+
+    Attributes
+    ----------
+    classes : tuple of str or int
+        Names or indices of the scored classes; by default all but the background, which is
+        the class of value 0 if the masks are volumes or there are two classes.
+
+    Examples
+    --------
+    >>> CellOptions()
+    CellOptions(classes=())
+    """
+
+    key: ClassVar[str] = "cells"
+    title: ClassVar[str] = "Cells"
+    options: ClassVar[str] = """cells: score
+  --cells  also score objects with ids (--objects labels) as StarDist, Cellpose, HoVer-Net and the
+      Cell Tracking Challenge do: AP, AJI, PQ and SEG
+  --cells-classes CLASS...  score only these classes, by name or index (default: all but the
+      background; repeatable, or a,b,c)"""
+    score_names: ClassVar[tuple[str, ...]] = (
+        *CellScores.__annotations__,
+        *("pannuke_mpq", "pannuke_bpq"),
+    )
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """The plan for these classes."""
+        return CellPlan(self, classes, masks)
+
+
+@dataclass(frozen=True)
+class CellPlan(StructurePlan):
+    """Plan of the measure of cells."""
+
+    measure: CellOptions
+
+    @property
+    def layout(self) -> Layout:
+        """Numbers of objects and the sum of SEG per class; and the scores of each image.
+
+        The last row of ``cases`` has those of the objects of all classes together.
+        """
+        number = self.classes.num_classes
+        return {
+            "objects": Field((number, 2 + len(THRESHOLDS))),
+            "seg": Field((number, 2)),
+            "cases": Field((number + 1, len(_CASES)), rows=True, floats=True),
+        }
+
+    def count(self, pair: MaskPair) -> Parts:
+        """Match the cells of one image."""
+        truth, pred = self._ids(pair)
+        arrays = {name: np.zeros(field.shape, field.dtype) for name, field in self.layout.items()}
+        arrays["cases"].fill(np.nan)
+        for index in self.scored:
+            sides = (
+                np.where(codes == index, ids, 0)
+                for codes, ids in zip(pair.codes, (truth, pred), strict=True)
+            )
+            counts = CellCounts.of(Overlaps.of(*sides))
+            arrays["objects"][index] = counts.objects
+            arrays["seg"][index] = exact_parts(counts.seg).sum(0)
+            arrays["cases"][index] = counts.of_image
+        arrays["cases"][-1] = self._of_all(pair, truth, pred, arrays["cases"])
+        return Parts.of(self.layout, **arrays | {"cases": arrays["cases"][None]})
+
+    def _ids(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Ids of both sides; ValueError if the masks have none."""
+        if None in pair.ids:
+            msg = (
+                "scores of cells need the id of each object; pass --objects labels for images with "
+                "one id per object (objects='labels')"
+            )
+            raise ValueError(msg)
+        return pair.ids[0].id_map, pair.ids[1].id_map
+
+    def _of_all(
+        self, pair: MaskPair, truth: NDArray[Any], pred: NDArray[Any], cases: Floats
+    ) -> Floats:
+        """The scores of an image without regard to the classes."""
+        if len(self.scored) == 1:
+            return cases[self.scored[0]]
+        sides = (
+            np.where(np.isin(codes, self.scored), ids, 0)
+            for codes, ids in zip(pair.codes, (truth, pred), strict=True)
+        )
+        return CellCounts.of(Overlaps.of(*sides)).of_image
+
+    def check(self, parts: Parts) -> None:
+        """Reject images with none or several results, and more matches than objects."""
+        objects = parts["objects"]
+        too_many = objects[..., 2:].max(-1, initial=0) > objects[..., :2].min(-1)
+        if (parts.sizes("cases") != 1).any() or too_many.any():
+            msg = "invalid rows of cells"
+            raise ValueError(msg)
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """The scores by name: of all objects together, or means over images."""
+        every = (
+            self._pooled("stardist_ap50", "AP50 (StarDist)", _precision_at(0.5)),
+            self._pooled("stardist_ap75", "AP75 (StarDist)", _precision_at(0.75)),
+            self._pooled("stardist_ap", "AP (StarDist)", _mean_precision),
+            self._pooled("stardist_f1", "F1 (StarDist)", f1),
+            *(
+                self._of_images(name, title, partial(_class_cases, at))
+                for at, (name, title) in enumerate(_CASES.items())
+            ),
+            self._seg(),
+            self._of_whole_images("pannuke_mpq", "mPQ (PanNuke)", self._mean_pq),
+            self._of_whole_images("pannuke_bpq", "bPQ (PanNuke)", _binary_pq),
+        )
+        return {score.name: score for score in every}
+
+    @property
+    def _include(self) -> NDArray[np.bool_]:
+        return self.is_scored & self.classes.include
+
+    def _pooled(self, name: str, title: str, formula: Callable[[Any], Floats]) -> Score:
+        """A score of all objects together."""
+        names = self.classes.labels.class_names
+        return Score.of_names(name, title, names, self._include, _objects, formula)
+
+    def _of_images(self, name: str, title: str, values: Callable[[Parts], Floats]) -> Score:
+        """A mean over the images that have a true object."""
+        score = Score.of_cases(name, title, self.classes.labels.class_names, values)
+        return score.over_classes(self._include)
+
+    def _seg(self) -> Score:
+        names = self.classes.labels.class_names
+        return Score.of_names("ctc_seg", "SEG (CTC)", names, self._include, _segs, mean_of_parts)
+
+    def _of_whole_images(self, name: str, title: str, whole: Callable[[Parts], Floats]) -> Score:
+        """A mean over images of a value of all classes; beside it, the mean PQ of each class."""
+        names = self.classes.labels.class_names
+
+        def values(parts: Parts) -> Floats:
+            return np.concatenate([whole(parts), _class_cases(_PQ, parts)], axis=1)
+
+        def sums(parts: Parts) -> NDArray[np.int64]:
+            numbers = finite_parts(values(parts))
+            return numbers.reshape(len(numbers), 3 * (1 + len(names)))
+
+        def evaluate(flat: NDArray[Any]) -> Floats:
+            return mean_of_parts(flat.reshape(*flat.shape[:-1], 1 + len(names), 3))
+
+        return Score(name, title, names, sums, evaluate, is_mean=False, rule="cases", each=values)
+
+    def _mean_pq(self, parts: Parts) -> Floats:
+        """Mean PQ of the classes in the truth of each image, (N, 1)."""
+        return with_mean(_class_cases(_PQ, parts), self._include)[:, :1]
+
+
+_PQ = [*_CASES].index("hovernet_pq")
+
+
+def _binary_pq(parts: Parts) -> Floats:
+    """PQ of each image without regard to the classes, (N, 1)."""
+    return case_values(_PQ, parts)[:, -1:]
+
+
+def _objects(parts: Parts) -> NDArray[np.int64]:
+    return parts["objects"]
+
+
+def _segs(parts: Parts) -> NDArray[np.int64]:
+    """Sum of SEG in two parts and number of true objects, (N, C, 3)."""
+    return np.concatenate([parts["seg"], parts["objects"][..., :1]], axis=-1)
+
+
+def _class_cases(at: int, parts: Parts) -> Floats:
+    """Values of a score of each image and class, (N, C)."""
+    return case_values(at, parts)[:, :-1]
+
+
+def _precision_at(threshold: float) -> Callable[[Any], Floats]:
+    at = THRESHOLDS.index(threshold)
+    return lambda objects: average_precision(objects)[..., at]
+
+
+def _mean_precision(objects: NDArray[Any]) -> Floats:
+    return average_precision(objects).mean(-1)
