@@ -55,6 +55,8 @@ class Measure(ABC):
     version: ClassVar[int] = 1
     #: Whether it reads ids of objects from mask files with :meth:`read`.
     reads_ids: ClassVar[bool] = False
+    #: How it reads masks unless it is told otherwise: values of the fields of ``Reading``.
+    reading: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

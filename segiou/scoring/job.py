@@ -107,7 +107,9 @@ class Job:
         arguments = {one.name: given[one.name] for one in fields(cls) if one.name in given}
         arguments["protocol"] = load_protocol(given["protocol"] or "segiou")
         arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
-        arguments["pair_by"], arguments["reading"] = PairOptions.of(given), Reading.of(given)
+        implied = {name: x for one in arguments["measures"] for name, x in one.reading.items()}
+        arguments["reading"] = Reading(**implied | Reading.of(given).chosen)
+        arguments["pair_by"] = PairOptions.of(given)
         if arguments["reading"].class_files:  # the remaining pixels are not a class
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0

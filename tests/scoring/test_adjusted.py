@@ -56,7 +56,7 @@ def test_a_threshold_reads_grey_jpeg(tmp_path):
 
 def test_a_threshold_never_hides_all_of_a_class(tmp_path):
     write_pairs(tmp_path, [[[0, 1]]], [[[0, 1]]])
-    with pytest.raises(DataError, match="values 0 and 1, all below the threshold 128; omit"):
+    with pytest.raises(DataError, match="values 0 and 1, all below the threshold 128; set it to 1"):
         score_pairs(tmp_path, labels=2, truth_threshold=128)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
-from segiou.masks.colors import as_read, packed
+from segiou.masks.colors import as_read
 from segiou.masks.formats.numpy_files import array_names
+from segiou.masks.grey import grey_values
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.masks.reading import Reading
@@ -174,15 +175,9 @@ def place_of(source: Source) -> Source:
 
 def _thresholded(raw: RawMask, path: str, threshold: float) -> RawMask:
     """The mask with 1 from the threshold on, and 0 below."""
-    values = raw.values
-    if raw.is_color:
-        colors = packed(values)
-        values = (colors & 255).astype(np.uint8)
-        if (colors != values * np.uint32(0x10101)).any():
-            problem = "is a colour image; save it as greyscale to use a threshold"
-            raise MaskError(path, problem)
+    values = grey_values(raw, path, "to use a threshold")
     if threshold > 1 and values.max(initial=0) == 1:
-        problem = f"has the values 0 and 1, all below the threshold {threshold}; omit the threshold"
+        problem = f"has the values 0 and 1, all below the threshold {threshold}; set it to 1"
         raise MaskError(path, problem)
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise MaskError(path, f"has {plural(int(np.isnan(values).sum()), 'score')} NaN")

@@ -95,7 +95,9 @@ class CellPlan(StructurePlan):
     def count(self, pair: MaskPair) -> Parts:
         """Match the cells of one image."""
         truth, pred = self._ids(pair)
-        arrays = {name: np.zeros(field.shape, field.dtype) for name, field in self.layout.items()}
+        arrays: dict[str, Any] = {
+            name: np.zeros(field.shape, field.dtype) for name, field in self.layout.items()
+        }
         arrays["cases"].fill(np.nan)
         for index in self.scored:
             sides = (
@@ -124,7 +126,7 @@ class CellPlan(StructurePlan):
     ) -> Floats:
         """The scores of an image without regard to the classes."""
         if len(self.scored) == 1:
-            return cases[self.scored[0]]
+            return np.asarray(cases[self.scored[0]])
         sides = (
             np.where(np.isin(codes, self.scored), ids, 0)
             for codes, ids in zip(pair.codes, (truth, pred), strict=True)
@@ -224,4 +226,4 @@ def _precision_at(threshold: float) -> Callable[[Any], Floats]:
 
 
 def _mean_precision(objects: NDArray[Any]) -> Floats:
-    return average_precision(objects).mean(-1)
+    return np.asarray(average_precision(objects).mean(-1))

@@ -15,6 +15,7 @@ from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
 from segiou.masks.finding import split_ending
 from segiou.masks.formats.numpy_files import Fits, npy_array, npz_array
+from segiou.masks.grey import grey_scores
 from segiou.masks.raw_mask import (
     TIFF_MAGIC,
     VOLUME_SUFFIXES,
@@ -139,16 +140,9 @@ def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], V
 
 
 def _of_image(raw: RawMask, path: str, fits: Fits) -> NDArray[Any]:
-    if raw.lossy:
-        raise MaskError(path, f"is a lossy {raw.kind}; save scores as PNG, TIFF or .npy")
-    if raw.mode not in ("L", "I;16", "I", "I;16B"):
-        problem = f"is an image of mode {raw.mode}; expected 8- or 16-bit greyscale"
-        raise MaskError(path, problem)
-    fits(tuple(raw.values.shape))
-    values = np.asarray(raw.values)
-    if raw.maximum not in (None, 255, 65535):
-        return values / np.float64(raw.maximum)
-    return values.astype(np.uint16) if values.dtype.itemsize > 1 else values
+    values = grey_scores(raw, path)
+    fits(tuple(values.shape))
+    return values
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,312 @@
+"""Formulas of the scores of grey maps: MAE, S, E, F and weighted F, mean Dice and IoU."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting.arrays import as_array
+from segiou.measures.saliency.levels import GreyMap, Levels
+from segiou.metrics.ratio import Floats, ratio
+
+#: Added to denominators by the codes of the papers: MATLAB's ``eps``.
+EPS = float(np.spacing(1))
+#: Weight of precision in the F-measure, β².
+_BETA = 0.3
+#: Distance from the truth after which an error of the weighted F-measure weighs 1.5.
+_HALF = 5.0
+#: Radius of the Gaussian of the weighted F-measure.
+_RADIUS = 3
+#: The curves over 256 thresholds.
+CURVES = ("e", "f", "dice", "iou")
+
+
+class SaliencyScores(TypedDict):
+    """Result of `saliency_scores`."""
+
+    s_measure: float
+    weighted_f_measure: float
+    mae: float
+    e_measure_max: float
+    e_measure_mean: float
+    e_measure_adaptive: float
+    f_measure_max: float
+    f_measure_mean: float
+    f_measure_adaptive: float
+    dice_at_half: float
+    dice_over_thresholds: float
+    dice_best_threshold: float
+    iou_at_half: float
+    iou_over_thresholds: float
+    iou_best_threshold: float
+
+
+#: The scores that are means over images, in the order of `image_values`.
+OF_IMAGES = (
+    *("s_measure", "weighted_f_measure", "mae"),
+    *("e_measure_adaptive", "f_measure_adaptive", "dice_at_half", "iou_at_half"),
+)
+#: The scores of mean curves: the curve, and whether it is the maximum or the mean.
+OF_CURVES = {
+    "e_measure_max": ("e", True),
+    "e_measure_mean": ("e", False),
+    "f_measure_max": ("f", True),
+    "f_measure_mean": ("f", False),
+    "dice_over_thresholds": ("dice", False),
+    "dice_best_threshold": ("dice", True),
+    "iou_over_thresholds": ("iou", False),
+    "iou_best_threshold": ("iou", True),
+}
+
+
+def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
+    """Scores of a grey map of one foreground, as PySODMetrics computes them.
+
+    The map is stretched to [0, 1] by its own smallest and largest value, unless it is constant.
+
+    Parameters
+    ----------
+    truth : array_like, shape (H, W)
+        Where the foreground is: pixels that are not 0.
+    scores : array_like of float, bool, uint8 or uint16, shape (H, W)
+        The map; integers are divided by the largest value of their type.
+
+    Returns
+    -------
+    dict
+        ``s_measure``
+            Structure measure: the mean of an object and of a region similarity.
+        ``weighted_f_measure``
+            F-measure that weighs errors by their distance from the truth.
+        ``mae``
+            Mean absolute error.
+        ``e_measure_max``, ``e_measure_mean``, ``e_measure_adaptive``
+            Enhanced-alignment measure: the largest and mean value over 256 thresholds, and the
+            value at twice the mean of the map (at most 1).
+        ``f_measure_max``, ``f_measure_mean``, ``f_measure_adaptive``
+            F-measure with β² = 0.3 in the same way.
+        ``dice_at_half``, ``dice_over_thresholds``, ``dice_best_threshold``
+            Dice above 0.5; its mean over the thresholds, which papers on polyps call mDice; and
+            its largest value.
+        ``iou_at_half``, ``iou_over_thresholds``, ``iou_best_threshold``
+            IoU in the same way.
+
+    Raises
+    ------
+    TypeError
+        If an array has the wrong type.
+    ValueError
+        If the shapes differ, or the map has values outside [0, 1].
+
+    References
+    ----------
+    D.-P. Fan et al., Structure-measure, ICCV 2017, 4548-4557; D.-P. Fan et al.,
+    Enhanced-alignment measure, IJCAI 2018, 698-704; R. Margolin et al., How to evaluate
+    foreground maps, CVPR 2014, 248-255; R. Achanta et al., Frequency-tuned salient region
+    detection, CVPR 2009, 1597-1604.
+
+    Examples
+    --------
+    >>> found = saliency_scores([[1, 1], [0, 0]], [[1.0, 0.5], [0.25, 0.0]])
+    >>> found["mae"], found["f_measure_max"], found["dice_at_half"]
+    (0.1875, 1.0, 0.6666666666666666)
+    """
+    inside = as_array(truth, "truth") != 0
+    array = checked_map(scores, inside.shape)
+    values, pixels = image_values(inside, array)
+    curves = curves_of(pixels)
+    found: Any = dict.fromkeys(SaliencyScores.__annotations__)  # in this order
+    found |= zip(OF_IMAGES, values.tolist(), strict=True)
+    for name, (curve, is_max) in OF_CURVES.items():
+        found[name] = float(of_curve(curves[CURVES.index(curve)], is_max=is_max))
+    scores_by_name: SaliencyScores = found
+    return scores_by_name
+
+
+def checked_map(scores: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Scores as an array of this shape with values in [0, 1], or of unsigned integers."""
+    array = as_array(scores, "scores")
+    if array.dtype.kind not in "bfu":
+        msg = f"scores must be floats, bool, uint8 or uint16, got {array.dtype}"
+        raise TypeError(msg)
+    if array.shape != shape or array.ndim != 2:
+        msg = f"scores must have the shape (H, W) of the truth, {shape}, got {array.shape}"
+        raise ValueError(msg)
+    if array.dtype.kind == "f" and array.size:
+        low, high = float(array.min()), float(array.max())
+        if not (low >= 0 and high <= 1):
+            msg = f"scores must lie in [0, 1], got {low:g} to {high:g}; apply the sigmoid first"
+            raise ValueError(msg)
+    return array.astype(np.float64) if array.dtype.kind in "bf" else array
+
+
+def image_values(
+    truth: NDArray[np.bool_], scores: NDArray[Any], valid: Any = None
+) -> tuple[Floats, NDArray[np.int64]]:
+    """The scores of `OF_IMAGES`, (7,), and pixels by truth and bin, (2, 256), of one image."""
+    if not truth.size or (valid is not None and not valid.any()):
+        return np.full(len(OF_IMAGES), np.nan), np.zeros((2, 256), np.int64)
+    if valid is not None:
+        truth = truth & valid
+    grey = GreyMap.of(scores, valid)
+    counts = Levels.of(truth, grey, valid)
+    values = (
+        _structure(counts),
+        _weighted_f(truth, grey.values, valid),
+        _absolute_error(counts),
+        *_above(counts, min(2 * counts.mean, 1.0), np.nextafter(0.5, 1)),
+    )
+    return np.array(values), counts.binned
+
+
+def of_curve(curve: Floats, *, is_max: bool) -> Floats:
+    """The largest or the mean value of curves (..., 256)."""
+    return np.asarray(curve.max(-1) if is_max else curve.mean(-1))
+
+
+def curves_of(binned: NDArray[Any]) -> Floats:
+    """E, F, Dice and IoU at each threshold, (..., 4, 256), of counts (..., 2, 256).
+
+    The first value is that of the highest threshold.
+    """
+    above = np.cumsum(binned[..., ::-1], axis=-1)
+    return _agreement(above[..., 1, :], above[..., 0, :], *_totals(binned))
+
+
+def _totals(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Pixels inside the truth and of the image, (..., 1)."""
+    inside = pixels[..., 1, :].sum(-1, keepdims=True)
+    return inside, inside + pixels[..., 0, :].sum(-1, keepdims=True)
+
+
+def _above(counts: Levels, adaptive: float, half: float) -> list[float]:
+    """E and F of the pixels from the adaptive threshold on, Dice and IoU of those above 0.5."""
+    above = counts.values >= np.array([[adaptive], [half]])
+    outside, inside = counts.pixels @ above.T
+    found = _agreement(inside, outside, *_totals(counts.pixels))
+    return [*found[:2, 0].tolist(), *found[2:, 1].tolist()]
+
+
+def _agreement(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
+    """E, F, Dice and IoU of binary maps, stacked along the axis before the last."""
+    predicted = tp + fp
+    precision, recall = _share(tp, predicted), _share(tp, inside)
+    f = _share((1 + _BETA) * precision * recall, _BETA * precision + recall)
+    dice = _share(2 * tp, inside + predicted)
+    iou = _share(tp, inside + fp)
+    return np.stack([_alignment(tp, fp, inside, size), f, dice, iou], axis=-2)
+
+
+def _share(top: Any, bottom: Any) -> Floats:
+    """A ratio that is 0 where nothing is there, as in the code of the field."""
+    return np.nan_to_num(ratio(top, bottom))
+
+
+def _alignment(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
+    """E-measure of binary maps."""
+    predicted = tp + fp
+    mean_pred, mean_truth = predicted / size, inside / size
+    total = np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(inside)))
+    cells = ((tp, 1, 1), (fp, 1, 0), (inside - tp, 0, 1), (size - inside - fp, 0, 0))
+    for pixels, is_pred, is_true in cells:
+        a, b = is_pred - mean_pred, is_true - mean_truth
+        aligned = 2 * a * b / (a**2 + b**2 + EPS)
+        total += (aligned + 1) ** 2 / 4 * pixels
+    total = np.where(inside == 0, size - predicted, np.where(inside == size, predicted, total))
+    return np.asarray(total / (size - 1 + EPS))
+
+
+def _absolute_error(counts: Levels) -> float:
+    outside, inside = counts.pixels
+    return float((outside @ counts.values + inside @ (1 - counts.values)) / counts.pixels.sum())
+
+
+def _structure(counts: Levels) -> float:
+    """S-measure: the mean of the similarity of objects and of regions."""
+    outside, inside = counts.pixels.sum(-1)
+    if not inside or not outside:
+        return counts.mean if inside else 1 - counts.mean
+    size = inside + outside
+    objects = [
+        _object_similarity(values, pixels) * pixels.sum() / size
+        for values, pixels in zip((1 - counts.values, counts.values), counts.pixels, strict=True)
+    ]
+    regions = [
+        _region_similarity(values, pixels) * pixels.sum() / size
+        for values, pixels in counts.quadrants()
+    ]
+    return max(0.0, float(sum(objects) + sum(regions)) / 2)
+
+
+def _object_similarity(values: Floats, pixels: NDArray[Any]) -> float:
+    """2 x̄ / (x̄² + 1 + s) of a foreground, or of the inverse of a background."""
+    number = pixels.sum()
+    mean = pixels @ values / number
+    variance = pixels @ (values - mean) ** 2 / (number - 1) if number > 1 else 0.0
+    return float(2 * mean / (mean**2 + 1 + np.sqrt(variance) + EPS))
+
+
+def _region_similarity(values: Floats, pixels: NDArray[Any]) -> float:
+    """SSIM of a quadrant, from its pixels (2, L) outside and inside the truth."""
+    number, inside = pixels.sum(), pixels[1].sum()
+    x, y = _mean(values, pixels.sum(0)), inside / number
+    free = number - 1 + EPS
+    deviations = values - x
+    var_x = pixels.sum(0) @ deviations**2 / free
+    var_y = (inside * (1 - y) ** 2 + (number - inside) * y**2) / free
+    cov = ((1 - y) * (pixels[1] @ deviations) - y * (pixels[0] @ deviations)) / free
+    top, bottom = 4 * x * y * cov, (x**2 + y**2) * (var_x + var_y)
+    if top != 0:
+        return float(top / (bottom + EPS))
+    return float(bottom == 0)
+
+
+def _mean(values: Floats, pixels: NDArray[Any]) -> float:
+    """The mean of values; exact if only one occurs, whose variance is then 0."""
+    present = values[pixels > 0]
+    if present.min() == present.max():
+        return float(present[0])
+    return float(pixels @ values / pixels.sum())
+
+
+def _weighted_f(truth: NDArray[np.bool_], values: Floats, valid: Any) -> float:
+    """Weighted F-measure: errors are smoothed inside the truth, and weigh more far from it."""
+    if not truth.any():
+        return 0.0
+    from scipy.ndimage import (  # type: ignore[import-untyped, unused-ignore]
+        distance_transform_edt,
+    )
+
+    distances, nearest = distance_transform_edt(~truth, return_indices=True)
+    errors = np.abs(values - truth)
+    box = tuple(_reach(np.asarray(truth.any(axis))) for axis in (1, 0))
+    near = errors[tuple(place[box] for place in nearest)]  # errors inside are their own
+    smooth = _smoothed(near)
+    inside = np.minimum(smooth[truth[box]], errors[truth])
+    outside = ~truth if valid is None else ~truth & valid
+    weights = 2 - np.exp(np.log(0.5) / _HALF * distances[outside])
+    false = float((errors[outside] * weights).sum())
+    true = float(len(inside) - inside.sum())
+    recall, precision = 1 - float(inside.mean()), true / (true + false + EPS)
+    return 2 * recall * precision / (recall + precision + EPS)
+
+
+def _reach(is_inside: NDArray[np.bool_]) -> slice:
+    """Lines of the image from which the Gaussian reaches those inside."""
+    first, last = np.flatnonzero(is_inside)[[0, -1]]
+    return slice(max(0, int(first) - _RADIUS), int(last) + _RADIUS + 1)
+
+
+def _smoothed(errors: Floats) -> Floats:
+    """A Gaussian of σ = 5 over 7 × 7 pixels, with zeros around the image."""
+    from scipy.ndimage import (  # type: ignore[import-untyped, unused-ignore]
+        correlate1d,
+    )
+
+    kernel = np.exp(-(np.arange(-_RADIUS, _RADIUS + 1) ** 2) / 50)
+    kernel /= kernel.sum()
+    for axis in (0, 1):
+        errors = correlate1d(errors, kernel, axis, mode="constant")
+    return errors
