@@ -58,11 +58,6 @@ class CellOptions(StructureOptions):
 
     key: ClassVar[str] = "cells"
     title: ClassVar[str] = "Cells"
-    options: ClassVar[str] = """cells: score
-  --cells  also score objects with ids (--objects labels) as StarDist, Cellpose, HoVer-Net and the
-      Cell Tracking Challenge do: AP, AJI, PQ and SEG
-  --cells-classes CLASS...  score only these classes, by name or index (default: all but the
-      background; repeatable, or a,b,c)"""
     score_names: ClassVar[tuple[str, ...]] = (
         *CellScores.__annotations__,
         *("pannuke_mpq", "pannuke_bpq"),

@@ -67,9 +67,6 @@ class SaliencyOptions(Measure):
 
     key: ClassVar[str] = "saliency"
     title: ClassVar[str] = "Saliency"
-    options: ClassVar[str] = """saliency: score
-  --saliency  predictions are grey maps of one foreground (salient or camouflaged objects, polyps):
-      score S, E, F, weighted F, MAE, and Dice and IoU over thresholds; the truth is above 128"""
     score_names: ClassVar[tuple[str, ...]] = tuple(SaliencyScores.__annotations__)
     #: PySODMetrics takes grey values above 128 of the truth as foreground.
     reading: ClassVar[Mapping[str, Any]] = {"truth_threshold": 129}
