@@ -173,7 +173,7 @@ def test_one_option_reads_grey_folders(folders, tmp_path, command):
     found = json.loads(out)
     assert both(folders, "a")[0].sum() == 8 * 12
     each = [saliency_scores(*both(folders, name))["mae"] for name in "ab"]
-    assert found["saliency"]["means"][0]["mae"] == pytest.approx(np.mean(each))
+    assert found["scores"]["mae"]["value"] == pytest.approx(np.mean(each))
     assert [row["name"] for row in found["classes"]] == ["background", "foreground"]
 
 
