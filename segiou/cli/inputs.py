@@ -112,8 +112,10 @@ def _spacing_of(text: str | None) -> tuple[float, ...] | None:
 
 def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
     """Options of intervals as arguments of the library."""
-    names = ("blocks", "resamples", "seed", "level", "method")
-    return {"groups": parsed.group_by} | {n: getattr(parsed, n) for n in names}
+    from segiou.inference.resampling import Resampling
+
+    given = vars(parsed) | {"groups": parsed.group_by}
+    return {name: given[name] for name in Resampling.names()}
 
 
 def note_undrawn(parsed: argparse.Namespace, resampled: Sequence[OverUnits]) -> None:
@@ -489,13 +491,13 @@ _MOST_RESAMPLES = 10_000_000
 
 def _check_resampling(parsed: argparse.Namespace) -> None:
     from segiou.inference.dependence import check_blocks
-    from segiou.inference.intervals import check_method
+    from segiou.inference.resampling import Resampling
     from segiou.inference.units import groups_of
 
     check_integer("--resamples", parsed.resamples, 2)
     if parsed.resamples > _MOST_RESAMPLES:
         msg = f"--resamples must be at most {_MOST_RESAMPLES}"
         raise ValueError(msg)
-    check_method(parsed.method, parsed.level)
-    check_blocks(parsed.group_by, parsed.blocks)
-    groups_of((), parsed.group_by)
+    how = Resampling.of(resampling(parsed))
+    check_blocks(how.groups, how.blocks)
+    groups_of((), how.groups)

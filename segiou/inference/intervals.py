@@ -6,21 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from segiou._support import numbers, text
-from segiou._support.arguments import check_choice, check_integer, check_level, names_options
+from segiou._support.arguments import names_options
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
-from segiou.inference.bootstrapping import bootstrap_limits, limits_of, resampled
-from segiou.inference.dependence import BlockLength, Caution, Dependence, Design, design_of
+from segiou.inference.bootstrapping import bootstrap_limits, limits_of
+from segiou.inference.dependence import BlockLength, Caution, Dependence, Design
 from segiou.inference.leave_one_out import jackknife
 from segiou.inference.limits import Limits, with_width
 from segiou.inference.order_statistics import median_limits
+from segiou.inference.resampling import Method, PairedMethod, Resampling
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic
 from segiou.inference.units import (
@@ -35,9 +36,6 @@ from segiou.inference.units import (
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
-Method = Literal["jackknife", "percentile", "bca"]
-#: Of differences of models.
-PairedMethod = Literal["permutation", "percentile", "bca"]
 #: A method that cannot be chosen: medians have it by default.
 _MEDIANS: Any = "order_statistics"
 
@@ -411,17 +409,16 @@ def confidence_intervals(
     >>> round(found.overall.low, 3), round(found.overall.high, 3)
     (0.461, 0.869)
     """
-    check_method(method, level)
-    if method != "jackknife":
-        check_integer("resamples", resamples, 2)
-        check_integer("seed", seed, 0)
+    how = Resampling(
+        groups=groups, blocks=blocks, resamples=resamples, seed=seed, level=level, method=method
+    )
     scored = scored_images(counts, metric, protocol, ids, class_names, include)
     number = scored.images.number
-    design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
+    design = how.design(scored.ids, number, lambda: [scored.of_images(finite=True)])
     prepared = scored.over(design.units, aggregate)
     method = _applicable(method, prepared)
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
-    values = resampled([prepared], resamples, seed)[0] if drawn else None
+    values = how.drawn([prepared])[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)
     overall, *classes = _intervals_of(prepared, limits)
     return Intervals(
@@ -478,12 +475,6 @@ def bootstrap(
     ('percentile', 1000, 0)
     """
     return confidence_intervals(counts, metric, method=method, **options)
-
-
-def check_method(method: str, level: float) -> None:
-    """Reject an unknown method or a level outside (0, 1)."""
-    check_choice("method", method, get_args(Method))
-    check_level("level", level)
 
 
 def of_design(design: Design, blocks: BlockLength | None, pixel_unit: str) -> dict[str, Any]:

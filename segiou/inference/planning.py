@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
-from segiou._support.arguments import check_level, check_number, names_options
+from segiou._support.arguments import check_number, names_options
 from segiou._support.numbers import grouped, points, shown
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
-from segiou.inference.dependence import BlockLength, design_of
+from segiou.inference.dependence import BlockLength
 from segiou.inference.intervals import OverUnits, of_design
 from segiou.inference.leave_one_out import Jackknife
 from segiou.inference.limits import SCALES
+from segiou.inference.resampling import Resampling
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
 from segiou.inference.statistics import Aggregate, Statistic
 from segiou.inference.student import student
@@ -203,10 +204,10 @@ def sample_sizes(
     >>> print(found.sentences()[0])
     Mean IoU has a 95 % interval of ± 5.00 points with about 17 images (95 % interval 6 to 78).
     """
-    check_level("level", level)
+    how = Resampling(groups=groups, blocks=blocks, level=level)
     scored = scored_images(counts, metric, protocol, ids, class_names, include)
     number = scored.images.number
-    design = design_of(scored.ids, number, lambda: [scored.of_images(finite=True)], groups, blocks)
+    design = how.design(scored.ids, number, lambda: [scored.of_images(finite=True)])
     prepared = scored.over(design.units, aggregate)
     _check(half_width, prepared)
     left_out = Jackknife.of(prepared)

@@ -9,6 +9,7 @@ import pytest
 
 import segiou
 from segiou.cli.options import build_parser, names_by_heading
+from segiou.inference.resampling import PairedResampling, Resampling
 from segiou.masks.reading import Reading
 from segiou.measures.registry import own_keys
 from segiou.scoring.pair_options import PairOptions
@@ -20,6 +21,25 @@ def test_options_of_pairs_are_those_of_the_command_and_of_score_folder():
     assert {*PairOptions.names()} == {*by_heading["pairing"], "on_error"}
     for one in fields(PairOptions):
         assert keywords[one.name].default == one.default
+
+
+def test_options_of_resampling_are_those_of_commands_and_functions():
+    for kind, function in [
+        (Resampling, segiou.confidence_intervals),
+        (PairedResampling, segiou.compare),
+    ]:
+        keywords = inspect.signature(function).parameters
+        assert {one.name: keywords[one.name].default for one in fields(kind)} == {
+            one.name: one.default for one in fields(kind)
+        }
+    by_heading = {*names_by_heading("compare")["intervals"]}
+    assert {*Resampling.names()} - {"groups"} == by_heading - {"group_by"}
+    with pytest.raises(ValueError, match="resamples must be at least 2, got 1"):
+        Resampling(resamples=1)
+    with pytest.raises(ValueError, match="method must be 'jackknife', 'percentile' or 'bca'"):
+        Resampling(method="permutation")
+    with pytest.raises(ValueError, match="permutations must be at least 1"):
+        PairedResampling(permutations=0)
 
 
 def test_pair_options_are_checked_and_recorded(tmp_path):

@@ -8,15 +8,13 @@ from dataclasses import replace
 from functools import reduce
 from itertools import combinations, repeat
 from operator import add
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from segiou._support import numbers, text
 from segiou._support.arguments import (
-    check_choice,
     check_integer,
-    check_level,
     names_options,
     read_several,
 )
@@ -39,12 +37,13 @@ from segiou.analysis.comparison.result import (
 )
 from segiou.analysis.gap.imbalance_difference import ImbalanceDifference, explain_difference
 from segiou.counting.counts import Counts
-from segiou.inference.bootstrapping import bootstrap_limits, resampled
-from segiou.inference.dependence import BlockLength, Design, design_of
-from segiou.inference.intervals import PairedMethod, limits_by, of_design
+from segiou.inference.bootstrapping import bootstrap_limits
+from segiou.inference.dependence import BlockLength, Design
+from segiou.inference.intervals import limits_by, of_design
 from segiou.inference.limits import Limits
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
+from segiou.inference.resampling import PairedMethod, PairedResampling
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.significance import holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
@@ -146,24 +145,30 @@ def compare(
     (0.5048, 0.0169, True)
     """
     recipes, runs = _recipes(runs)
-    check_integer("resamples", resamples, 2)
-    check_integer("permutations", permutations, 1)
-    check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
-    method = _checked_method(method, level)
+    how = PairedResampling(
+        groups=groups,
+        blocks=blocks,
+        resamples=resamples,
+        permutations=permutations,
+        seed=seed,
+        level=level,
+        method=method,
+    )
+    if how.method == "jackknife":  # the default of scores means that of differences
+        how = replace(how, method="permutation")
     run_names = names_of(runs, names if recipes is None else None)
     same = same_images(runs, run_names, protocol)
     images = same.scored(metric)
     recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(run_names)}
     cases = [one.of_images(finite=True) for one in images]
-    design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups, blocks)
+    design = how.design(images[0].ids, len(cases[0]), lambda: cases)
 
     common = Common.of(images, design.images, aggregate)
     images = images if common.keep is None else common.images
 
     if not common.scores[0].is_smooth:
-        method = "percentile"
-    draws = method != "permutation" or len(recipes) > 2
+        how = replace(how, method="percentile")
     counts = _pooled([same.counts[at] for at in recipes.values()])
     prepared = _Prepared(
         [*recipes],
@@ -171,22 +176,10 @@ def compare(
         [images[at] for at in recipes.values()],
         [cases[at] for at in recipes.values()],
         aggregate,
-        resamples if draws else 0,
-        seed,
-        groups,
-        blocks,
+        how,
     )
-    options = level, method, detect, permutations, seed, influential
-    compared = _Compared(prepared, design, same, *options)
-    comparison = compared.comparison()
+    comparison = _Compared(prepared, how, design, same, detect, influential).comparison()
     return _with_uncommon(comparison, common, [*recipes.values()])
-
-
-def _checked_method(method: str, level: float) -> PairedMethod:
-    """A known method; the default of scores is that of differences."""
-    check_level("level", level)
-    check_choice("method", method, ("jackknife", *get_args(PairedMethod)))
-    return "permutation" if method == "jackknife" else method  # type: ignore[return-value]
 
 
 def _over(
@@ -265,16 +258,18 @@ class _Prepared(NamedTuple):
     cases: list[list[Floats]]
     """The score of each image."""
     aggregate: Aggregate | None
-    resamples: int
-    seed: int
-    groups: Groups | None
-    blocks: BlockLength | None
+    how: PairedResampling
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there are resamples: for intervals of a bootstrap, or for ranks."""
+        return self.how.method != "permutation" or len(self.names) > 2
 
     def design(self, places: Sequence[int]) -> Design:
         """The units of some models, which depend on no other model."""
         cases = [of_run for place in places for of_run in self.cases[place]]
         ids, number = self.images[0][0].ids, len(cases[0])
-        return design_of(ids, number, lambda: cases, self.groups, self.blocks)
+        return self.how.design(ids, number, lambda: cases)
 
     def models(self, design: Design, places: Sequence[int]) -> list[_Model]:
         """Some models over units."""
@@ -283,7 +278,7 @@ class _Prepared(NamedTuple):
         is_same = design.units is design.images
         alone = trained if is_same else _over(images, design.images, self.aggregate)
         means = [across_runs(statistics) for statistics in trained]
-        drawn = resampled(means, self.resamples, self.seed) if self.resamples else repeat(None)
+        drawn = self.how.drawn(means) if self.is_drawn else repeat(None)
         of_cases = (np.mean([one.of_images() for one in several], 0) for several in images)
         several = [self.names[i] for i in places], [self.counts[i] for i in places], trained, means
         return [*map(_Model, *several, map(across_runs, alone), of_cases, drawn)]
@@ -313,13 +308,10 @@ class _Compared(NamedTuple):
     """Models on the same images, compared in pairs."""
 
     prepared: _Prepared
+    how: PairedResampling
     whole: Design
     same: SameImages
-    level: float
-    method: PairedMethod
     detect: float | None
-    permutations: int
-    seed: int
     influential: int
 
     def comparison(self) -> Comparison:
@@ -335,17 +327,18 @@ class _Compared(NamedTuple):
         adjusted = self.adjusted(contest, {at: duel.p for at, duel in duels.items()})
         units, first = self.units(self.whole), models[0].score
         ranking = self.ranking(models, contest, units)
-        is_random = self.prepared.resamples or not all(test.exact for test in tests)
+        is_drawn = self.prepared.is_drawn
+        is_random = is_drawn or not all(test.exact for test in tests)
         return Comparison(
             metric=first.score.name,
             aggregate=first.aggregate,
             protocol=first.score.rule,
             names=ranking.names,
             images=ranking.images,
-            level=self.level,
-            method=self.method,
-            resamples=self.prepared.resamples or None,
-            seed=self.seed if is_random else None,
+            level=self.how.level,
+            method=self.how.method,
+            resamples=self.how.resamples if is_drawn else None,
+            seed=self.how.seed if is_random else None,
             ranking=ranking.models,
             pairs=tuple(
                 self.pair(*pair, test, both)
@@ -360,7 +353,7 @@ class _Compared(NamedTuple):
 
     def units(self, design: Design) -> dict[str, Any]:
         """Attributes that follow from units."""
-        return of_design(design, self.prepared.blocks, unit_of_pixels(self.same.runs[0]))
+        return of_design(design, self.how.blocks, unit_of_pixels(self.same.runs[0]))
 
     def pair_models(self, models: list[_Model], i: int, j: int) -> tuple[Design, _Model, _Model]:
         """Two models over their own units."""
@@ -383,7 +376,7 @@ class _Compared(NamedTuple):
     def contest(self, models: list[_Model], duels: Mapping[tuple[int, int], Duel]) -> Contest:
         """The models by score, with their differences."""
         limits = [
-            limits_by(self.method, model.score, level=self.level, drawn=model.drawn)
+            limits_by(self.how.method, model.score, level=self.how.level, drawn=model.drawn)
             for model in models
         ]
         drawn = [model.drawn for model in models]
@@ -415,15 +408,15 @@ class _Compared(NamedTuple):
             value_name=first.names[0],
             names=names,
             images=len(models[0].cases),
-            level=self.level,
-            method="jackknife" if self.method == "permutation" else self.method,
-            seed=self.seed if self.prepared.resamples else None,
+            level=self.how.level,
+            method="jackknife" if self.how.method == "permutation" else self.how.method,
+            seed=self.how.seed if self.prepared.is_drawn else None,
             better=first.score.better,
             score_unit=first.score.unit,
             cases=tuple(tuple(model.cases.tolist()) for model in models),
             case_name=first.names[0],
             case_unit=first.score.unit,
-            **placed(names, contest, level=self.level),
+            **placed(names, contest, level=self.how.level),
             **units,
         )
 
@@ -431,7 +424,7 @@ class _Compared(NamedTuple):
         """Intervals and p of the differences; no intervals over too few units."""
         if len(a.runs) > 1 or len(b.runs) > 1:  # permutations would ignore that the runs vary
             tested = self.crossed(a, b)
-        elif self.method == "permutation":
+        elif self.how.method == "permutation":
             tested = self.permuted(a, b)
         else:
             tested = self.drawn(a, b)
@@ -448,37 +441,37 @@ class _Compared(NamedTuple):
 
     def permuted(self, a: _Model, b: _Model) -> _Tested:
         """By the permutation test."""
-        paired = Paired.of(a.score, b.score, self.permutations, self.seed)
+        paired = Paired.of(a.score, b.score, self.how.permutations, self.how.seed)
         score, test = paired.score, paired.permuted
         return _Tested(
             len(a.score.units),
-            paired.limits(self.level),
+            paired.limits(self.how.level),
             paired.p,
             test.permutations,
             test.exact,
             score.limits,
-            lambda units: score.spread(units, self.level),
+            lambda units: score.spread(units, self.how.level),
         )
 
     def drawn(self, a: _Model, b: _Model) -> _Tested:
         """By a bootstrap, with p of the permutation test."""
         assert a.drawn is not None and b.drawn is not None
         units, values = len(a.score.units), b.drawn - a.drawn
-        test = permutation_test(a.score, b.score, self.permutations, self.seed)
+        test = permutation_test(a.score, b.score, self.how.permutations, self.how.seed)
 
         def limits(level: float) -> Limits:
-            return bootstrap_limits(values, b.score, a.score, level=level, method=self.method)
+            return bootstrap_limits(values, b.score, a.score, level=level, method=self.how.method)
 
         def ends(level: float) -> tuple[float, float]:
             found = limits(level)
             return float(found.low[0]), float(found.high[0])
 
         def spread(number: int) -> tuple[float, float]:
-            error = float(limits(self.level).standard_error[0])
+            error = float(limits(self.how.level).standard_error[0])
             return error / math.sqrt(number / units), number - 1.0
 
         about = test.p, test.permutations, test.exact
-        return _Tested(units, limits(self.level), *about, ends, spread)
+        return _Tested(units, limits(self.how.level), *about, ends, spread)
 
     def crossed(self, a: _Model, b: _Model) -> _Tested:
         """Of several training runs."""
@@ -492,7 +485,7 @@ class _Compared(NamedTuple):
             error, freedom = both.spread(number)
             return float(error[0]), float(freedom[0])
 
-        return _Tested(both.units, both.limits(self.level), both.p, 0, True, ends, spread)
+        return _Tested(both.units, both.limits(self.how.level), both.p, 0, True, ends, spread)
 
     def pair(
         self, design: Design, a: _Model, b: _Model, tested: _Tested, adjusted: tuple[float, int]
@@ -512,7 +505,7 @@ class _Compared(NamedTuple):
             exact=tested.exact,
             favours_a=favours_a,
             favours_b=favours_b,
-            power=power(score.units, tested.spread, level=self.level, detect=self.detect),
+            power=power(score.units, tested.spread, level=self.how.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=self.explained(a, b),
             images_differing=_images_differing(a.alone, b.alone),
@@ -553,7 +546,7 @@ class _Compared(NamedTuple):
         )
         overall, *classes = (Difference(**row) for row in rows)
         if p_adjusted > overall.p:  # so that the interval excludes 0 if this p is below 1 − level
-            level = 1 - (1 - self.level) * overall.p / p_adjusted
+            level = 1 - (1 - self.how.level) * overall.p / p_adjusted
             low, high = tested.ends(level)
             overall = replace(overall, low=low, high=high)
         return [replace(overall, _family=family), *classes]

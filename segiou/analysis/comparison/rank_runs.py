@@ -37,8 +37,8 @@ from segiou.analysis.comparison.ranking import (
     placed,
 )
 from segiou.inference.bootstrapping import resampled, times_drawn
-from segiou.inference.dependence import BlockLength, design_of
-from segiou.inference.intervals import check_method, limits_by, of_design
+from segiou.inference.dependence import BlockLength
+from segiou.inference.intervals import limits_by, of_design
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import (
     Common,
@@ -47,6 +47,7 @@ from segiou.inference.paired_runs import (
     names_of,
     same_images,
 )
+from segiou.inference.resampling import Resampling
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, addends, means_of
 from segiou.inference.units import (
@@ -150,8 +151,7 @@ def rank(
     [('new', 1.0, 1.0), ('old', 2.0, 2.0)]
     """
     check_integer("draws", draws, 0)
-    check_integer("seed", seed, 0)
-    check_method("jackknife", level)
+    how = Resampling(groups=groups, blocks=blocks, seed=seed, level=level)
     check_number("alpha", alpha, 0, 1)
     check_ranking(scheme, ties, missing)
     aggregate = _checked_aggregate(scheme, aggregate, draws)
@@ -161,7 +161,7 @@ def rank(
     some = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     scored = [_Scored.of(several, run_names, key, protocol, partial=some) for key in scores]
     first, number = scored[0], len(scored[0].ids)
-    design = design_of(first.ids, number, lambda: [*first.of_images(finite=True)], groups, blocks)
+    design = how.design(first.ids, number, lambda: [*first.of_images(finite=True)])
     setup = _Setup(
         scheme,
         aggregate,
@@ -169,10 +169,9 @@ def rank(
         ties,
         alpha,
         design.units,
-        first.units(groups, blocks),
+        first.units(how),
         draws,
-        seed,
-        level,
+        how,
     )
     contests = [setup.contest(one, in_cases=in_cases) for one in scored]
     contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
@@ -297,15 +296,13 @@ class _Scored:
             raise ValueError(msg)
         return scored
 
-    def units(
-        self, groups: Groups | None, blocks: BlockLength | None
-    ) -> Callable[[int, int], Units]:
+    def units(self, how: Resampling) -> Callable[[int, int], Units]:
         """The units of two models, which depend on no other model."""
         cases = self.of_images(finite=True)
 
         def of_pair(i: int, j: int) -> Units:
             several = [cases[i], cases[j]]
-            return design_of(self.ids, len(self.ids), lambda: several, groups, blocks).units
+            return how.design(self.ids, len(self.ids), lambda: several).units
 
         return of_pair
 
@@ -349,8 +346,7 @@ class _Setup(NamedTuple):
     units_of: Callable[[int, int], Units]
     """Of two of the models, by their places."""
     draws: int
-    seed: int
-    level: float
+    how: Resampling
 
     def contest(self, scored: _Scored, *, in_cases: bool) -> Contest:
         """Values of the models by one score."""
@@ -395,16 +391,16 @@ class _Setup(NamedTuple):
             (i, j): self.duel(*(over(place, self.units_of(i, j)) for place in (i, j)))
             for i, j in combinations(range(len(statistics)), 2)
         }
-        limits = [limits_by("jackknife", one, level=self.level) for one in statistics]
-        drawn = resampled(statistics, self.draws, self.seed) if self.draws else []
+        limits = [limits_by("jackknife", one, level=self.how.level) for one in statistics]
+        drawn = resampled(statistics, self.draws, self.how.seed) if self.draws else []
         return contest_of(statistics, limits, pairs, drawn)
 
     @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
     def duel(self, first: Statistic, second: Statistic) -> Duel:
         """The difference of two models, with its p."""
-        change = Paired.of(first, second, seed=self.seed).score
+        change = Paired.of(first, second, seed=self.how.seed).score
         delta = float(difference(first.values[0], second.values[0]))
-        return Duel(delta, change.p, *change.spread(len(first.units), self.level))
+        return Duel(delta, change.p, *change.spread(len(first.units), self.how.level))
 
     def tests(self, cases: Floats, better: str) -> Contest:
         """Shares of the other models that are beaten, on images and on resamples."""
@@ -414,7 +410,7 @@ class _Setup(NamedTuple):
             number, images = len(self.units), cases.shape[1]
             batches = (
                 signed_rank_tests(cases, better, times[:, self.units.index])
-                for times in times_drawn(self.draws, number, images, self.seed)
+                for times in times_drawn(self.draws, number, images, self.how.seed)
             )
             drawn = np.concatenate([beaten(one, self.alpha) for one in batches])
         # The tests take images as independent, so they give sets of ranks for images only.
