@@ -7,6 +7,7 @@ also writes them to docs/architecture.md.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -486,6 +487,25 @@ def test_a_matrix_loads_few_modules():
 def test_help_does_not_load_numpy():
     statement = "from segiou.cli.options import build_parser\nbuild_parser('score').format_help()"
     assert not loaded_by(statement) & {"numpy", *HEAVY}
+
+
+#: Modules that few runs need, and what most users start with.
+RARELY = ("numpy.ma", "hashlib", "sqlite3", "matplotlib", "jinja2", "scipy.optimize")
+OF_RARE_RUNS = (
+    *(f"segiou.{name}" for name in (*FEATURES, *(f"measures.{kind}" for kind in KINDS))),
+    *("segiou.report.pages", "segiou.analysis.comparison", "segiou.analysis.slices"),
+    *("segiou._support.output_folder", "segiou.scoring.inspection", "segiou.scoring.label_fits"),
+)
+STREETS = ROOT.parent / "fixtures" / "streets"
+
+
+def test_a_plain_run_loads_nothing_that_it_does_not_need():
+    paths = [str(STREETS / name) for name in ("truth", "model_a", "labels.toml")]
+    options = [*paths[:2], "--labels", paths[2], "-q", "-o", os.devnull]
+    score = f"from segiou.cli.main import main; assert main({['score', *options]}) == 0"
+    loaded = loaded_by(score) - loaded_by("import numpy, PIL.Image, rich.console, rich.table")
+    rare = (*RARELY, *OF_RARE_RUNS)
+    assert [m for m in loaded if any(f"{m}.".startswith(f"{one}.") for one in rare)] == []
 
 
 def test_public_names_are_there():

@@ -34,7 +34,7 @@ MISSING = [
     ([*SCORE, "--sort=nsd"], f"nsd {NOT_THERE}"),
     ([*SCORE, "--columns=dice,hd95"], f"hd95 {NOT_THERE}"),
     ([*COMPARE, "--metric=surface_dice"], f"surface_dice {NOT_THERE}"),
-    ([*COMPARE, "--metric=cldice"], "or NAME:CLASS; segiou measures lists the scores"),
+    ([*COMPARE, "--metric=cldice"], "segiou measures lists the scores of the installed measures"),
     (["map-accuracy", "a.csv", "--areas", "b.csv"], "map-accuracy needs segiou.maps, which is"),
 ]
 CODE = """
@@ -68,11 +68,13 @@ print(json.dumps({
 def test_what_is_missing_is_named_and_everything_else_works(copy):
     """All in one process, because each start takes as long as the commands."""
     commands = [command for command, _ in MISSING]
-    commands += [["score", "--help-all"], [*SCORE, "--boundary", "--objects"]]
+    commands += [["--help"], ["score", "--help-all"], [*SCORE, "--boundary", "--objects"]]
     done = python_in(copy, "-c", CODE, json.dumps(commands), capture_output=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    *refused, help_, scored = found["commands"]
+    *refused, listed, help_, scored = found["commands"]
+    assert "  raters " in listed[1]
+    assert "map-accuracy" not in listed[1]
     shown = re.findall(r"(?m)^  (--[a-z-]+)", help_[1])
     assert {"--boundary", "--objects"} <= {*shown}
     assert not {"--surface", "--boundary-tolerance", "--lesions", "--topology"} & {*shown}

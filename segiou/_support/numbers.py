@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: Numbers in files and options. Python also reads 10_1, which is a name, and digits of any script.
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE
-)
+_NUMBER = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)"
 
 
 def number_in(text: Any) -> float:
@@ -26,7 +24,7 @@ def number_in(text: Any) -> float:
         ...
     ValueError: '10_1' is not a number
     """
-    if isinstance(text, str) and not _NUMBER.fullmatch(text.strip()):
+    if isinstance(text, str) and not re.fullmatch(_NUMBER, text.strip(), re.IGNORECASE):
         msg = f"{text!r:.40} is not a number"
         raise ValueError(msg)
     return float(text)

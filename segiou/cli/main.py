@@ -8,16 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-#: Module and function of each command outside commands.py. Those of features are in their packages.
-_ELSEWHERE = {
-    "demo": ("segiou.cli.demo", "demo"),
-    "help": ("segiou.cli.help_command", "command"),
-    "map-accuracy": ("segiou.maps.command", "command"),
-    "plan": ("segiou.cli.plan_command", "command"),
-    "raters": ("segiou.raters.command", "command"),
-    "slices": ("segiou.cli.slices_command", "command"),
-    "suspects": ("segiou.suspects.command", "command"),
-}
 #: Commands that report the files that they write.
 _WRITING = (
     *("score", "compare", "explain", "report", "inspect", "map-accuracy", "plan", "raters"),
@@ -47,20 +37,15 @@ def _run(parsed: Namespace) -> int:
     from importlib import import_module
 
     from segiou.cli import console
+    from segiou.cli.options import HOMES
 
     name = parsed.name_of_command
     if name != "demo":
         from segiou.cli.paths import check_paths
 
         check_paths(parsed)
-    module, function = _ELSEWHERE.get(name, ("segiou.cli.commands", name))
-    try:
-        command = getattr(import_module(module), function)
-    except ModuleNotFoundError as error:
-        if (error.name or "x") not in (module, module.rpartition(".")[0]):
-            raise
-        msg = f"segiou {name} needs {module.rpartition('.')[0]}, which is not installed"
-        raise ImportError(msg) from error
+    module, function = HOMES.get(name, ("segiou.cli.commands", name))
+    command = getattr(import_module(module), function)
     _drop_logs()
     with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
         code: int = command(parsed)

@@ -64,10 +64,28 @@ def _split(line: str) -> tuple[str, str, str]:
     return words, text, mark
 
 
-#: Help text of each command, and the options of its short help (empty: all).
+#: Module and function of each command outside commands.py. Those of features are in their packages.
+HOMES = {
+    "demo": ("segiou.cli.demo", "demo"),
+    "help": ("segiou.cli.help_command", "command"),
+    "map-accuracy": ("segiou.maps.command", "command"),
+    "plan": ("segiou.cli.plan_command", "command"),
+    "raters": ("segiou.raters.command", "command"),
+    "slices": ("segiou.cli.slices_command", "command"),
+    "suspects": ("segiou.suspects.command", "command"),
+}
+
+
+def _package(command: str) -> str:
+    """The package of a command; the folder of a feature can be deleted."""
+    return HOMES[command][0].split(".")[1] if command in HOMES else "cli"
+
+
+#: Help text of each installed command, and the options of its short help (empty: all).
 COMMANDS = {
     name: (about, short)
     for name, about, short in map(_split, _LINES[1 : _LINES.index("arguments: score")])
+    if os.path.isdir(f"{_FOLDER}/../{_package(name)}")  # noqa: PTH112
 }
 #: Longer lists of choices are moved to the help text.
 _FEW, _SHORT = 3, 26
@@ -138,6 +156,8 @@ def _help_or_refuse(parser: _Parser, words: Sequence[str]) -> NoReturn:
         parser.error(f"put the command before {name}; commands: {known}")
     from segiou._support.text import did_you_mean
 
+    if name in HOMES:
+        parser.error(f"{name} needs segiou.{_package(name)}, which is not installed")
     hint = did_you_mean(name, COMMANDS) or f"; commands: {known}"
     parser.error(f"unknown command {name!r}{hint}")
 

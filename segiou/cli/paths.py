@@ -11,7 +11,6 @@ from pathlib import Path
 
 from segiou._support.files import is_device
 from segiou._support.optional import import_extra
-from segiou._support.output_folder import OutputFolder
 from segiou._support.table_files import table_place
 from segiou._support.text import listed
 from segiou.cli.console import note
@@ -48,6 +47,8 @@ def check_paths(parsed: argparse.Namespace) -> None:
         if _is_folder(name, text):
             _check_output_folder(f"{option} {text}", full, parsed)
             if name == "html":
+                from segiou._support.output_folder import OutputFolder
+
                 OutputFolder(text, overwrite=parsed.overwrite).checked("index.html")
             continue
         if (lost := _overwritten(full, taken)) and not is_device(full):

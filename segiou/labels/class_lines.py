@@ -25,7 +25,6 @@ _FORMS = (
     ("name r g b", rf"(?P<name>\D.*?)[\s,]+{_RGB}"),
     ("value name", rf"{_VALUE}[\s,;]+(?P<name>\D.*)"),
 )
-_PATTERNS = [(form, re.compile(pattern)) for form, pattern in _FORMS]
 _SHAPES = (
     "one name per line, 'value name', 'value name r g b', 'r g b name', 'name r g b', the tables "
     "of FreeSurfer and ITK-SNAP, or name:red,green,blue:parts:actions"
@@ -59,8 +58,8 @@ def read_lines(path: Path) -> LabelSet:
         msg = "has no class names; expected one per line"
         raise ValueError(msg)
     texts = [line for _, line in lines]
-    for form, pattern in _PATTERNS:
-        if None not in (matches := [pattern.fullmatch(line) for line in texts]):
+    for form, pattern in _FORMS:
+        if None not in (matches := [re.fullmatch(pattern, line) for line in texts]):
             return _of_matches(matches, f"{form}, {path.name}", path)
     if any(":" in line for line in texts):
         return _of_labelmap(lines, path)

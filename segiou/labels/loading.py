@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -13,7 +13,7 @@ from typing import Any
 from segiou._support.arguments import check_kind, names_options
 from segiou._support.files import is_file
 from segiou._support.text import did_you_mean
-from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels.label_set import Color, LabelClass, LabelSet
 
 _PRESETS = resources.files("segiou.labels") / "presets"
 
@@ -86,6 +86,14 @@ def load_labels(
     wanted = "a label set, its name or file, class names or their number"
     check_kind("labels", labels, (str, Path), wanted)
     return _of_name(str(labels))
+
+
+def presets_with(colors: Collection[Color]) -> Iterator[LabelSet]:
+    """Presets that have all of several colours."""
+    for preset in map(load_labels, labelset_names() if len(colors) > 2 else ()):
+        of_classes = {rgb for one in preset.classes for rgb in one.colors}
+        if of_classes.union(preset.ignore_colors).issuperset(colors):
+            yield preset
 
 
 def _of_mapping(labels: Mapping[Any, Any]) -> LabelSet:

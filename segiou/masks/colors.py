@@ -6,7 +6,7 @@ Palettes of index images can contradict the reading of their indices as values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -155,11 +155,16 @@ def check_palette(raw: RawMask, path: str | Path, labels: LabelSet) -> None:
     """Raise a MaskError if the palette of a mask contradicts its indices."""
     if not _suspects(raw.palette, labels):
         return  # whatever its indices are
+    if problem := contradiction(raw.palette, used_indices(raw), labels):
+        raise MaskError(path, problem)
+
+
+def used_indices(raw: RawMask) -> list[int]:
+    """The indices that occur in a mask with a palette."""
     used: set[int] = set()
     for window in window_slices(raw.values.shape, chunks_of(raw.values), _WINDOW_PIXELS):
-        used |= {*np.flatnonzero(np.bincount(raw.values[window].ravel())).tolist()}
-    if problem := contradiction(raw.palette, used, labels):
-        raise MaskError(path, problem)
+        used.update(np.flatnonzero(np.bincount(raw.values[window].ravel())).tolist())
+    return sorted(used)
 
 
 def contradiction(palette: bytes, used: Iterable[int], labels: LabelSet) -> str:
@@ -233,7 +238,10 @@ PaletteUse = tuple[str, bytes, list[int]]
 
 
 def clash_of_sides(
-    first: Sequence[PaletteUse], second: Sequence[PaletteUse], labels: LabelSet, fix: str = _FIX
+    first: Sequence[PaletteUse],
+    second: Sequence[PaletteUse],
+    labels: LabelSet,
+    fix: Callable[[], str] = lambda: _FIX,
 ) -> tuple[str, str] | None:
     """A file of the second side whose palette contradicts the first side's, and the problem.
 
@@ -256,11 +264,11 @@ def clash_of_sides(
             other, where = of_color.get(rgb, (index, ""))
             if other != index and _is_unique(index, palette) and not _alike(index, other, labels):
                 what = f"index {index} has {hex_color(rgb)}, the colour of index {other} in {where}"
-                return path, f"has a palette in which {what}; {fix}"
+                return path, f"has a palette in which {what}; {fix()}"
             before, where = of_index.get(index, (rgb, ""))
             if before != rgb:
                 both = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
-                return path, f"has a palette with {both}; {fix}"
+                return path, f"has a palette with {both}; {fix()}"
     return None
 
 

@@ -65,7 +65,7 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
         choices = ", ".join(dict.fromkeys([*PIXEL_SCORES, *others]))
         msg = (
             f"unknown score {text!r}; choose from {choices}, or NAME:CLASS; segiou measures lists "
-            f"the scores of measures{hint}"
+            f"the scores of the installed measures{hint}"
         )
         raise ValueError(msg)
     if row and is_whole(score):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from segiou._support.files import Problem
 from segiou._support.text import listed, plural
 from segiou.labels.label_set import LabelSet
+from segiou.labels.loading import presets_with
 from segiou.masks.colors import (
     PALETTE_SUFFIXES,
     PaletteUse,
@@ -22,6 +22,7 @@ from segiou.masks.colors import (
     colors_of,
     contradiction,
     fix_for,
+    used_indices,
 )
 from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.raw_mask import MaskError
@@ -32,7 +33,6 @@ from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
 from segiou.scoring.job import Job
-from segiou.scoring.label_set_match import presets_with
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import DataError
 
@@ -105,15 +105,21 @@ def check_palettes(
     for source, paths in sides:
         used = [*_palettes_in(source, paths)]
         problem = clash(used)
-        is_said = any(contradiction(palette, values, labels) for _, palette, values in first + used)
-        if problem is None and alike and first and used and not is_said:  # when pairs are scored
-            each = (colors_of(palette, values).values() for _, palette, values in first)
-            colors = {*chain.from_iterable(each)}
-            presets = (preset.name for preset in presets_with(colors))
-            problem = clash_of_sides(first, used, labels, fix_for(labels, presets))
+        if problem is None and alike:
+            problem = clash_of_sides(first, used, labels, partial(_fix_of_sides, first, labels))
+            # Palettes that contradict the labels are reported when their pair is scored.
+            if problem and any(contradiction(p, values, labels) for _, p, values in first + used):
+                problem = None
         if problem:
             raise DataError([Problem(*problem)])
         first = first or used
+
+
+def _fix_of_sides(files: Iterable[PaletteUse], labels: LabelSet) -> str:
+    """The fix if palettes of two sides contradict each other."""
+    each = (colors_of(palette, values).values() for _, palette, values in files)
+    presets = presets_with({*chain.from_iterable(each)})
+    return fix_for(labels, (preset.name for preset in presets))
 
 
 def _palettes_in(source: Source, paths: Sequence[str]) -> Iterator[PaletteUse]:
@@ -131,7 +137,7 @@ def _palettes_in(source: Source, paths: Sequence[str]) -> Iterator[PaletteUse]:
             continue
         if not raw.palette:
             return
-        yield path, raw.palette, np.unique(raw.values).tolist()
+        yield path, raw.palette, used_indices(raw)
 
 
 def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -29,6 +29,7 @@ from segiou.runs.run import Run
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
 from segiou.scoring.job import Job
+from segiou.scoring.overlaps import least_mean
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import NOT_IGNORED, UNDECLARED, DataError, ScoringInterrupted
 from segiou.scoring.proposed_pairs import best_proposals, scorer_of
@@ -438,11 +439,12 @@ def _better_labels(
         return color_fits_text(scorer, pairs)
     undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
     if (2 * len(undeclared) >= len(problems) > 0 or not problems) and not job.reading.class_files:
-        from segiou.scoring.label_fits import fits_text, least_mean
-
         least = None if problems else least_mean(run)
-        if (problems or least is not None) and (text := fits_text(scorer, pairs, least)):
-            return text
+        if problems or least is not None:
+            from segiou.scoring.label_fits import fits_text
+
+            if text := fits_text(scorer, pairs, least):
+                return text
     # A custom set lacks only the values that the problems list.
     if labels.name not in labelset_names() and labels.source:
         return ""

@@ -19,6 +19,7 @@ from segiou._support.text import Json, listed, plural
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Cell, Column, Line, Part, Table
 from segiou.labels.label_set import Color, LabelClass, LabelSet, unnamed
+from segiou.labels.loading import presets_with
 from segiou.masks.colors import PaletteUse, clash, clash_of_sides, colors_of, contradiction
 from segiou.masks.formats.slicer import joined, values_of
 from segiou.masks.sources.class_files import class_layout
@@ -39,7 +40,6 @@ from segiou.scoring.label_set_match import (
     LabelSetMatch,
     matches,
     possible_label_sets,
-    presets_with,
 )
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import geometry_text, size_text

@@ -20,25 +20,19 @@ from segiou._support.numbers import percent
 from segiou._support.text import plural
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
-from segiou.labels.loading import labelset_names, load_labels
+from segiou.labels.loading import labelset_names, load_labels, presets_with
 from segiou.masks.sources.pairing import Pair
 from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
 from segiou.scoring.file_values import FileContent, read_values
 from segiou.scoring.inspection import SAMPLE, sampled, summary_of
-from segiou.scoring.label_set_match import presets_with
+from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
 
-#: More distinct values are those of objects or photographs.
-_MOST_VALUES = 1024
 #: Most classes of which each in turn is taken to be missing from the predictions.
 _MOST_LEFT_OUT = 64
 #: Factor by which another numbering must raise the mean IoU.
 _FACTOR = 1.5
-#: Factor and gain if all values are declared, below and above chance.
-_DECLARED, _GAINS = 2.0, (0.1, 0.2)
-#: With fewer pixels for each pair of classes, overlaps are those of chance.
-_LEAST_PIXELS = 16
 #: Options that are printed.
 _SHOWN = 3
 #: Share of the classes of a preset that must occur to try its numberings.
@@ -99,36 +93,6 @@ def _owners(values: Iterable[int], classes: Values, ignored: Iterable[int] = ())
 
 def _one_hot(codes: Sequence[int], number: int) -> NDArray[np.int64]:
     return np.asarray(np.array(codes)[:, None] == np.arange(number), np.int64)
-
-
-def _ious(both: Any, truth: Any, pred: Any) -> NDArray[np.float64]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(both / (truth + pred - both), float)
-
-
-def _mean(matrix: NDArray[Any], truth: NDArray[Any], kept: NDArray[np.bool_]) -> float:
-    """Mean IoU over the classes that are kept and occur."""
-    ious = _ious(np.diagonal(matrix), truth, matrix.sum(0))[kept]
-    return float(np.nanmean(ious)) if not np.isnan(ious).all() else float("nan")
-
-
-def least_mean(run: Run) -> float | None:
-    """The mean IoU that another numbering must exceed; None if none can, by the pixels of a run."""
-    options = run.options
-    if not 1 < options.num_classes <= _MOST_VALUES or not len(run):
-        return None
-    table = run._tally.table
-    matrix, truth, kept = table[:, :-1], table.sum(1), options.include
-    pred, total = matrix.sum(0), max(1, int(truth.sum()))
-    mean = np.nan_to_num(_mean(matrix, truth, kept))
-    chance = _mean(np.outer(truth, pred) / total, truth, kept)
-    occurs = kept & (truth + pred > 0)
-    best = np.nan_to_num(_ious(matrix, truth[:, None], pred))[occurs].max(1, initial=0)
-    are_missed = bool(2 * table[:, -1].sum() > total)
-    least = max(_DECLARED * mean, mean + _GAINS[bool(mean >= chance and not are_missed)])
-    if total < _LEAST_PIXELS * len(best) ** 2 or not len(best):
-        return None
-    return float(least) if are_missed or best.mean() > least else None
 
 
 def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
@@ -216,7 +180,7 @@ def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
             return None
         values.update(content.pixels if content.what == "values" else ())
     several = sorted(values)
-    if len(several) > _MOST_VALUES:
+    if len(several) > MOST_VALUES:
         return None
     wide = ClassOptions(_of_each(several, sides[0]), _of_each(several, sides[1]))
     if (run := scored(scorer, wide, pairs)) is None:
@@ -245,7 +209,7 @@ def _given(options: ClassOptions, pixels: _Pixels) -> _Fit:
     if matrix.sum() < rows.sum() and options.unassigned == "error":
         arguments["unassigned"] = "count"
         text.append("--unassigned count")
-    mean = _mean(matrix, rows.sum(1), options.include)
+    mean = mean_iou(matrix, rows.sum(1), options.include)
     return _Fit(" ".join(text), arguments, mean)
 
 
@@ -282,7 +246,7 @@ def _fits(options: ClassOptions, pixels: _Pixels) -> Iterator[_Fit]:
         kept, found = ClassOptions.of(**arguments).include, [_Fit("", {}, 0.0)]
         for one in _numberings(options, labels, rows, pixels):
             matrix = pixels.matrix(rows, one.values)
-            mean = _mean(matrix, rows.sum(1), kept)
+            mean = mean_iou(matrix, rows.sum(1), kept)
             fits = matrix.sum() == rows.sum() or options.unassigned == "count"
             fits = fits and void.isdisjoint(value for values in one.values for value in values)
             if fits and mean > found[-1].mean_iou:
@@ -324,7 +288,7 @@ def _renumbered(labels: LabelSet, seen: set[int]) -> Iterator[str]:
                 yield ",".join(f"{name}={value + step}" for name, value in named)
         return
     last = max(seen - _VOID, default=0)
-    if 1 < last < _MOST_VALUES and (_are_values(labels) or seen >= {*range(1, last + 1)}):
+    if 1 < last < MOST_VALUES and (_are_values(labels) or seen >= {*range(1, last + 1)}):
         yield f"1-{last}"
         yield str(last + 1)
 
@@ -373,7 +337,7 @@ def _lists(
 
     columns = np.flatnonzero(rows.sum(0))
     pairs = rows[:, columns]
-    overlaps = _ious(pairs, rows.sum(1)[:, None], pairs.sum(0))
+    overlaps = ious(pairs, rows.sum(1)[:, None], pairs.sum(0))
     classes, places = linear_sum_assignment(overlaps, maximize=True)
     if len(classes) == len(columns):
         chosen = dict(zip(classes.tolist(), pixels.values[columns[places]].tolist(), strict=True))

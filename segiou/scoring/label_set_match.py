@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from segiou._support.text import Json
-from segiou.labels.label_set import Color, LabelSet, hex_color
+from segiou.labels.label_set import LabelSet, hex_color
 from segiou.labels.loading import labelset_names, load_labels
 from segiou.scoring.file_values import FileContent
 
@@ -111,11 +111,3 @@ def match_of(
     quality = of_classes * len(seen) / (total * labels.num_classes) if total else 0.0
     meanings: dict[int | str, str] = {**owner, **dict.fromkeys(ignored, "ignored")}
     return LabelSetMatch(labels.name, undeclared, len(seen), labels.num_classes, quality, meanings)
-
-
-def presets_with(colors: Collection[Color]) -> Iterator[LabelSet]:
-    """Presets that have all of several colours."""
-    for preset in map(load_labels, labelset_names() if len(colors) > 2 else ()):
-        of_classes = {rgb for one in preset.classes for rgb in one.colors}
-        if of_classes.union(preset.ignore_colors).issuperset(colors):
-            yield preset
