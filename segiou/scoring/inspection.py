@@ -351,9 +351,11 @@ def _with_palette(
     if not (files := _palettes_of(read)):
         return summary
     found = [clash(files)]
-    for one in _with_colors(files) if labels is None else [labels]:
-        each = ((path, contradiction(p, used, one)) for path, p, used in files)
-        found.append(next(((path, problem) for path, problem in each if problem), None))
+    if labels is None:  # greys are compared with the indices as values
+        found.append(_contradicting(files, LabelSet.from_names([f"value {v}" for v in range(256)])))
+    of_sets = [_contradicting(files, one) for one in _with_colors(files, labels)]
+    # A palette whose indices are the values of one preset may have the colours of others.
+    found += of_sets if all(of_sets) else []
     warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, found))
     agreed = set.intersection(*({*colors_of(p, summary.values).items()} for _, p, _ in files))
     return replace(summary, palette=dict(sorted(agreed)), suspicions=(*warned, *summary.suspicions))
@@ -364,11 +366,16 @@ def _palettes_of(read: Sequence[FileContent | Problem]) -> list[PaletteUse]:
     return [(file.path, file.mask.palette, [*file.pixels]) for file in contents]
 
 
-def _with_colors(files: Sequence[tuple[str, bytes, list[int]]]) -> Iterator[LabelSet]:
-    """Presets that have every used colour; and the indices as values, for greys."""
+def _contradicting(files: Sequence[PaletteUse], labels: LabelSet) -> tuple[str, str] | None:
+    """The first file whose palette contradicts a label set, and the problem."""
+    each = ((path, contradiction(palette, used, labels)) for path, palette, used in files)
+    return next(((path, problem) for path, problem in each if problem), None)
+
+
+def _with_colors(files: Sequence[PaletteUse], labels: LabelSet | None) -> Iterable[LabelSet]:
+    """The label set, or the presets that have every used colour."""
     used = {rgb for _, palette, values in files for rgb in colors_of(palette, values).values()}
-    yield LabelSet.from_names([f"value {value}" for value in range(256)])
-    yield from presets_with(used)
+    return presets_with(used) if labels is None else [labels]
 
 
 def summary_of(
