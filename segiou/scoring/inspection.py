@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import names_options
 from segiou._support.files import Problem, problem_lines
@@ -45,13 +45,13 @@ from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.segment_classes import classes_by_value
 from segiou.scoring.suspicions import OF_IDS, are_ids, frequencies, suspicions
+from segiou.scoring.trials import sampled
 
 if TYPE_CHECKING:
     from segiou.masks.raw_mask import Volume
 
 #: Values that conventionally mark unlabelled pixels.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
-T = TypeVar("T")
 
 #: Caution about the values of colours in a proposed label set.
 BY_FREQUENCY = (
@@ -60,8 +60,6 @@ BY_FREQUENCY = (
 )
 #: Maximum number of classes in a proposed label set.
 _MOST_PROPOSED = 1024
-#: Number of files sampled to suggest a label set, and to compare palettes.
-SAMPLE = 40
 
 
 @dataclass(frozen=True, repr=False)
@@ -299,11 +297,6 @@ def inspect_folder(
         pairs=len(pairing.pairs),
         pred=replace(of_pred, problems=()),
     )
-
-
-def sampled(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many items, evenly spread."""
-    return items[:: max(1, -(-len(items) // most))]
 
 
 def _read(

@@ -22,12 +22,11 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.labels.loading import labelset_names, load_labels, presets_with
 from segiou.masks.sources.pairing import Pair
-from segiou.runs.image_counts import Columns, ImageCount
-from segiou.runs.run import Run
 from segiou.scoring.file_values import FileContent, read_values
-from segiou.scoring.inspection import SAMPLE, sampled, summary_of
+from segiou.scoring.inspection import summary_of
 from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
+from segiou.scoring.trials import SAMPLE, sampled, scored
 
 #: Most classes of which each in turn is taken to be missing from the predictions.
 _MOST_LEFT_OUT = 64
@@ -152,14 +151,6 @@ def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:
     distinct = {(round(fit.mean_iou, 9), fit.is_named): fit for fit in reversed(found)}
     kept = [fit for fit in found if fit in distinct.values() and fit.mean_iou > least]
     return sorted(kept, key=lambda fit: -fit.mean_iou)
-
-
-def scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) -> Run | None:
-    """The pixels of the pairs under other options; None if one of them cannot be scored."""
-    header = replace(scorer.header, options=options, plans=(), unread=())
-    images = replace(scorer, header=header)(pairs)
-    counted = [image for image in images if isinstance(image, ImageCount)]
-    return Run(header, Columns.of(counted)) if len(counted) == len(images) else None
 
 
 def _tried(scorer: PairScorer, fit: _Fit, pairs: Sequence[Pair]) -> _Fit | None:

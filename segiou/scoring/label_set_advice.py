@@ -12,9 +12,10 @@ from segiou.masks.sources.class_files import IN_FOLDERS, class_layout, folder_na
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
 from segiou.scoring.file_values import read_values
-from segiou.scoring.inspection import SAMPLE, Inspection, inspect_folder, sampled, summary_of
+from segiou.scoring.inspection import Inspection, inspect_folder, summary_of
 from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, match_of
 from segiou.scoring.suspicions import MAY_BE_IDS, OF_IDS
+from segiou.scoring.trials import SAMPLE, sampled
 
 #: Number of classes from which it is not a coincidence that all occur.
 _CERTAIN = 5

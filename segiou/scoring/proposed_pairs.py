@@ -14,10 +14,10 @@ from segiou.masks.sources.pairing import Pair, Pairing, Proposal
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
-from segiou.scoring.inspection import sampled
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.segment_classes import has_segments, segments_in
+from segiou.scoring.trials import sampled
 
 #: Pairs of a proposal that are scored, and the most bytes of a file.
 _SAMPLE, _LARGE = 8, 1 << 24

@@ -13,9 +13,8 @@ from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import inside
 from segiou.masks.sources.pairing import Pair
-from segiou.scoring.inspection import SAMPLE, sampled
-from segiou.scoring.label_fits import scored
 from segiou.scoring.pair import PairScorer
+from segiou.scoring.trials import SAMPLE, sampled, scored
 
 #: Names of regions of interest.
 _OF_REGIONS = re.compile("mask|valid|roi|fov|region|visible|observed", re.IGNORECASE)
