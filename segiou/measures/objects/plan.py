@@ -162,7 +162,7 @@ class ObjectPlan(Plan):
             self._note(counts, summary, found.tally),
             "name",
             tuple(not any(row) for row in zip(*rows_of, strict=True)),
-            data={"objects": self._data(summary, found.intervals.get("pq"))},
+            data={"objects": {**summary, "options": self.measure.to_dict()}},
         )
         # Things come before stuff; the background of volumes is excluded.
         background = {*self._scored.exclude} - {*self.classes.exclude}
@@ -184,16 +184,6 @@ class ObjectPlan(Plan):
             )
             for name, each in zip(_NUMBERS, (counts.tp, counts.fn, counts.fp), strict=True)
         ]
-
-    def _data(self, summary: dict[str, Any], bounds: Any) -> dict[str, Any]:
-        """The summary for JSON, completed by the intervals of PQ and the options."""
-        if bounds is not None:
-            rows = {row["name"]: row for row in summary["classes"]}
-            of_classes = [(rows[one.name], one) for one in bounds.classes]
-            for row, one in [(summary["all"], bounds.overall), *of_classes]:
-                row |= {"pq_low": one.low, "pq_high": one.high}
-            summary["intervals"] = bounds.to_dict()
-        return {**summary, "options": self.measure.to_dict()}
 
     def _note(
         self, counts: PanopticCounts, summary: Mapping[str, Any], tally: ConfusionCounts

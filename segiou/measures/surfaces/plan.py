@@ -300,8 +300,6 @@ class SurfacePlan(Plan):
         """States of each structure and its scores over the cases."""
         rows = self.rows(found.total, found.ids())
         summary: Any = rows.summary()
-        for score in _SCORES:
-            _bound(summary, score, found.intervals.get(score))
         columns = self._columns(summary, found)
         plan, case_rows = self.described(), self._case_rows(rows)
         names = [f"hausdorff_{percentile:g}" for percentile in self.options.percentiles]
@@ -421,15 +419,6 @@ class SurfacePlan(Plan):
             for name, length in self.options.scores_of(label)
             if name not in _PARTS_OF_F1
         ]
-
-
-def _bound(summary: Any, score: str, bounds: Any) -> None:
-    """Add the interval of a share of each structure to its summary."""
-    by_name = {} if bounds is None else {one.name: one for one in bounds.classes}
-    for row in summary if by_name else ():
-        first = next(part for name, part in row.items() if name.startswith(score))
-        limits = by_name[row["label"]]
-        first |= {"low": limits.low, "high": limits.high, "level": bounds.level}
 
 
 def _whole(values: Floats) -> Floats:

@@ -137,12 +137,8 @@ def test_pq_has_an_interval_where_intervals_are_asked_for(coco, tmp_path, capsys
     assert f"{low} to {high} %" in printed
     assert f"{low} to {high} %" in (tmp_path / "a.html").read_text()
     assert main(["report", str(path), *asked, "--format", "json"]) == 0
-    objects = json.loads(capsys.readouterr().out)["objects"]
-    assert [objects["all"][name] for name in ("pq_low", "pq_high")] == [
-        found.overall.low,
-        found.overall.high,
-    ]
-    assert objects["intervals"]["level"] == 0.9
+    quality = json.loads(capsys.readouterr().out)["scores"]["pq"]
+    assert (quality["low"], quality["high"]) == (found.overall.low, found.overall.high)
     assert main(["report", str(path), *asked, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     car = next(row for row in rows if row["name"] == "car")

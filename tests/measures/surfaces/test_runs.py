@@ -680,11 +680,12 @@ def test_the_command_from_two_folders_to_the_page(tmp_path, capsys, monkeypatch)
         "surface_dice", groups=r"^(patient_\d\d)", resamples=200
     )
     assert (found.unit, found.units) == ("group", 10)
+    score = again["scores"]["surface_dice"]["rows"]
     for row, interval in zip(again["surfaces"], found.classes, strict=True):
-        dice = row["surface_dice_1"]
-        assert (dice["low"], dice["high"], dice["level"]) == (interval.low, interval.high, 0.95)
-        assert interval.value == pytest.approx(dice["mean"], abs=1e-9)
-        assert dice["low"] < dice["mean"] < dice["high"]
+        dice = score[row["label"]]
+        assert (dice["low"], dice["high"]) == (interval.low, interval.high)
+        assert interval.value == pytest.approx(row["surface_dice_1"]["mean"], abs=1e-9)
+        assert dice["low"] < dice["value"] < dice["high"]
     table = command("report", tmp_path / "model_a.sqlite", *sampled, "--quiet")
     assert "95 % interval" in table.split("\nstructure")[2]
     page = tmp_path / "page.html"
