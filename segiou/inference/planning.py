@@ -359,57 +359,57 @@ def _range(row: SampleSize) -> str:
     return f"{_number(row.low)} to {_number(row.high)}" if row.high else f"from {_number(row.low)}"
 
 
-def _answer(found: SampleSizes) -> list[str]:
+def _answer(sizes: SampleSizes) -> list[str]:
     """The answer for the score."""
-    row, unit, share = found.overall, found.score_unit, f"{100 * found.level:g} % interval"
-    wanted = f"{share} of ± {_width(found.half_width, unit, '')}"
+    row, unit, share = sizes.overall, sizes.score_unit, f"{100 * sizes.level:g} % interval"
+    wanted = f"{share} of ± {_width(sizes.half_width, unit, '')}"
     if row.needed is None:
-        return [f"The run does not show how many {found._kind} give {row.name} a {wanted}."]
+        return [f"The run does not show how many {sizes._kind} give {row.name} a {wanted}."]
     limits = "" if row.low is None else f" ({share} {_range(row)})"
-    number = f"{text.plural(row.needed, *_nouns(found))}{limits}"
-    now = f"{text.plural(found.units, *_nouns(found))} of the run"
+    number = f"{text.plural(row.needed, *_nouns(sizes))}{limits}"
+    now = f"{text.plural(sizes.units, *_nouns(sizes))} of the run"
     said = [f"{text.capital(row.name)} has a {wanted} with about {number}."]
     if math.isfinite(row.half_width):
         said.append(f"The {now} give ± {_width(row.half_width, unit, '')}.")
-    return said + ([] if found.unit == "image" else _images(found))
+    return said + ([] if sizes.unit == "image" else _images(sizes))
 
 
-def _images(found: SampleSizes) -> list[str]:
+def _images(sizes: SampleSizes) -> list[str]:
     """The images in the units that are needed, and how much information those of the run carry."""
-    row, image = found.overall, found._image
-    each = f"{found.images / found.units:.3g} {image}s per {found.unit}"
+    row, image = sizes.overall, sizes._image
+    each = f"{sizes.images / sizes.units:.3g} {image}s per {sizes.unit}"
     said = [f"With {each}, this is {text.plural(row.images or 0, image)}."]
-    if found.dependence is None and row.design_effect > 1:
-        alone = f"{found.images / row.design_effect:.0f} independent ones"
+    if sizes.dependence is None and row.design_effect > 1:
+        alone = f"{sizes.images / row.design_effect:.0f} independent ones"
         said.append(
-            f"Design effect {row.design_effect:.2f}: the {found.images} {image}s of the run carry "
-            f"as much information as about {alone}, so new {found._kind} add more than further "
-            f"{image}s of the same {found._kind}."
+            f"Design effect {row.design_effect:.2f}: the {sizes.images} {image}s of the run carry "
+            f"as much information as about {alone}, so new {sizes._kind} add more than further "
+            f"{image}s of the same {sizes._kind}."
         )
     return said
 
 
-def _nouns(found: SampleSizes) -> tuple[str, str]:
+def _nouns(sizes: SampleSizes) -> tuple[str, str]:
     """One unit and several."""
-    return (found._image if found.unit == "image" else found.unit), found._kind
+    return (sizes._image if sizes.unit == "image" else sizes.unit), sizes._kind
 
 
-def _cautions(found: SampleSizes) -> list[str]:
+def _cautions(sizes: SampleSizes) -> list[str]:
     """Why answers are uncertain or missing."""
-    said = [] if found.limit is None else [text.capital(str(found.limit))]
-    if found.units < _RELIABLE_FROM and found.overall.needed is not None:
+    said = [] if sizes.limit is None else [text.capital(str(sizes.limit))]
+    if sizes.units < _RELIABLE_FROM and sizes.overall.needed is not None:
         said.append(
-            f"Caution: {text.plural(found.units, *_nouns(found))} usually ask for too few, because "
+            f"Caution: {text.plural(sizes.units, *_nouns(sizes))} usually ask for too few, because "
             "rare classes and rare failures are missing in most small samples. "
             f"{text.see('intervals')}"
         )
-    unknown = [row.needed is None for row in found.classes]
-    few = [row.units < 2 for row in found.classes]
+    unknown = [row.needed is None for row in sizes.classes]
+    few = [row.units < 2 for row in sizes.classes]
     for which, why in (
-        (few, f"Fewer than two {found._kind} contain"),
+        (few, f"Fewer than two {sizes._kind} contain"),
         ([a and not b for a, b in zip(unknown, few, strict=True)], "Scores do not vary for"),
     ):
-        names = tuple(row.name for row in compress(found.classes, which))
+        names = tuple(row.name for row in compress(sizes.classes, which))
         if names:
             said.append(f"{why}: {text.classes(names)}.")
     return said

@@ -40,7 +40,7 @@ class ListedMeasure:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
         return {**values, "scores": self._described()}
 
     def rows(self) -> list[dict[str, Json]]:
@@ -61,7 +61,7 @@ def listed_measure(key: str) -> ListedMeasure:
         key,
         (kind.__doc__ or "").partition("\n")[0],
         scores,
-        {one.name: _text(getattr(usual, one.name)) for one in fields(usual)},
+        {option.name: _text(getattr(usual, option.name)) for option in fields(usual)},
         package_of(kind),
         f"{kind.__module__}.{kind.__qualname__}",
         cleandoc(kind.__doc__ or "").partition("\n\nExamples\n")[0],
@@ -82,18 +82,22 @@ def _text(value: Any) -> str:
 
 def measures_parts(listed: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:
     """A list of measures: about each, its scores and its options; in detail, its documentation."""
-    for one in listed:
+    for measure in listed:
         columns = (
-            Column("score", [score.name for score in one.scores], 9, is_text=True),
-            Column("title", [score.title for score in one.scores], 4, is_text=True),
-            Column("unit", [score.unit or "ratio" for score in one.scores], 5, is_text=True),
-            Column("better", [score.better for score in one.scores], 7, is_text=True),
+            Column("score", [score.name for score in measure.scores], 9, is_text=True),
+            Column("title", [score.title for score in measure.scores], 4, is_text=True),
+            Column("unit", [score.unit or "ratio" for score in measure.scores], 5, is_text=True),
+            Column("better", [score.better for score in measure.scores], 7, is_text=True),
         )
-        options = ", ".join(f"{name}={value}" for name, value in one.options.items())
+        options = ", ".join(f"{name}={value}" for name, value in measure.options.items())
         chosen = Line(f"options: {options}" if options else "no options", "dim")
-        parts: list[Part] = [Line(one.about), Table(columns), chosen, GAP]
+        parts: list[Part] = [Line(measure.about), Table(columns), chosen, GAP]
         if detail:
-            texts = one.details.split("\n")[1:]
-            parts += [*map(Line, texts), GAP, Line(f"defined by {one.source} ({one.package})")]
-        yield Section(f"{one.key} ({flag_of(one.key)})", parts, shown=True)
+            texts = measure.details.split("\n")[1:]
+            parts += [
+                *map(Line, texts),
+                GAP,
+                Line(f"defined by {measure.source} ({measure.package})"),
+            ]
+        yield Section(f"{measure.key} ({flag_of(measure.key)})", parts, shown=True)
     yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")

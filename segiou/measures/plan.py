@@ -227,7 +227,7 @@ class Plan(ABC):
     def scores(self) -> Mapping[str, Score]:
         """The scores by name; reports show intervals of the first."""
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """The table of a report: every score as a column.
 
         Parameters
@@ -235,7 +235,7 @@ class Plan(ABC):
         found : Counted
             The counts of all images.
         """
-        columns = tuple(map(found.values_of, self.scores.values()))
+        columns = tuple(map(counted.values_of, self.scores.values()))
         names = tuple(columns[0].rows) if columns else ()
         values = np.array([column.values for column in columns]).reshape(-1, len(names))
         usual = type(self.measure)().to_dict()

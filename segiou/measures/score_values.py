@@ -123,7 +123,7 @@ class ScoreValues(Quantity):
         """Interval limits of the rows, then of the mean rows; empty without intervals."""
         if self.intervals is None:
             return ()
-        ends = {one.name: (one.low, one.high) for one in self.intervals.classes}
+        ends = {interval.name: (interval.low, interval.high) for interval in self.intervals.classes}
         overall = (self.intervals.overall.low, self.intervals.overall.high)
         others = [None] * (len(self.means) - 1)
         return (*(ends.get(name) for name in self.rows), overall, *others)
@@ -172,7 +172,7 @@ class ScoreValues(Quantity):
             Intervals of the score.
         """
         ends = [] if intervals is None else [intervals.overall, *intervals.classes]
-        limits = {"" if i == 0 else one.name: one for i, one in enumerate(ends)}
+        limits = {"" if i == 0 else interval.name: interval for i, interval in enumerate(ends)}
 
         def with_limits(value: float, name: str) -> dict[str, Any]:
             interval = limits.get(name)

@@ -116,7 +116,7 @@ _SCORES = (
         per_class=False,
     ),
 )
-PIXEL_SCORES = {one.name: one for one in _SCORES}
+PIXEL_SCORES = {metric.name: metric for metric in _SCORES}
 #: Scores of volumes by groups of classes, or else classes: means over the cases, and the Dice of
 #: all cases pooled.
 CASE_SCORES = {
@@ -126,7 +126,7 @@ CASE_SCORES = {
 }
 #: Per-class metrics by their names in reports, on the command line and in JSON.
 METRICS: dict[str, Callable[[Counts], Floats]] = {
-    one.name: one.function for one in _SCORES if one.per_class
+    metric.name: metric.function for metric in _SCORES if metric.per_class
 }
 #: Scores with a value of each class.
 OF_CLASSES = tuple(METRICS)
@@ -134,13 +134,13 @@ OF_CLASSES = tuple(METRICS)
 
 def metric_label(metric: str, pixel_unit: str = "pixels") -> str:
     """The name of a metric in a sentence about counts with this unit."""
-    one = (PIXEL_SCORES | CASE_SCORES).get(metric)
-    if one is None:
+    score = (PIXEL_SCORES | CASE_SCORES).get(metric)
+    if score is None:
         return metric.replace("_", " ")
-    return one.title.format(pixel=nouns(pixel_unit).pixel)
+    return score.title.format(pixel=nouns(pixel_unit).pixel)
 
 
 def scale_of(metric: str) -> str:
     """The scale on which intervals of a metric are symmetric; functions have none."""
-    one = (PIXEL_SCORES | CASE_SCORES).get(metric)
-    return "identity" if one is None else one.scale
+    score = (PIXEL_SCORES | CASE_SCORES).get(metric)
+    return "identity" if score is None else score.scale

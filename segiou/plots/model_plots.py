@@ -262,14 +262,14 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
     """
     if not hasattr(sliced, "trends"):
         raise refuse_kind("sliced", sliced, "a result of segiou.slices")
-    known = [one for one in sliced if not np.isnan(one.score)]
+    known = [row for row in sliced if not np.isnan(row.score)]
     if not known:
         msg = f"no slice has a defined {sliced.title}, so nothing can be drawn"
         raise NothingToDraw(msg)
-    kept = sorted(known, key=lambda one: -abs(np.nan_to_num(one.gap.value)))[:limit]
-    rows = [one for one in known if one in kept]
+    kept = sorted(known, key=lambda row: -abs(np.nan_to_num(row.gap.value)))[:limit]
+    rows = [row for row in known if row in kept]
     axis = ScoreAxis(sliced.title, sliced.score_unit, sliced.better)
-    ends = [end for one in rows for end in (one.score, one.low, one.high)]
+    ends = [end for row in rows for end in (row.score, row.low, row.high)]
     known_ends = [end for end in (*ends, sliced.score) if np.isfinite(end)] or [0.0, 1.0]
     margin = 0.05 * np.ptp(known_ends) or 0.05
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
@@ -278,10 +278,10 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
         if np.isfinite(sliced.score):
             axes.axvline(sliced.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
             note = f", dashed: all {sliced._image}s"
-        for place, one in enumerate(rows):
-            is_sure = one.differs(sliced.level)
-            mark_interval(axes, place, (one.score, one.low, one.high), color if is_sure else "")
-        name_rows(axes, [one.name for one in rows])
+        for place, row in enumerate(rows):
+            is_sure = row.differs(sliced.level)
+            mark_interval(axes, place, (row.score, row.low, row.high), color if is_sure else "")
+        name_rows(axes, [row.name for row in rows])
         if len(sliced.names) > 1:
             axis.format_change(axes, "change", note)
         else:

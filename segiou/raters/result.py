@@ -211,18 +211,18 @@ class RaterAgreement(Finding):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON; NaN is None."""
-        one: Callable[[Any], Any] = plain
+        as_data: Callable[[Any], Any] = plain
         return {
-            "raters": one(self.raters),
+            "raters": as_data(self.raters),
             "model": self.model or None,
-            "classes": one(self.class_names),
-            "cases": one(self.ids),
-            "missing": {name: one(ids) for name, ids in self.missing.items()},
+            "classes": as_data(self.class_names),
+            "cases": as_data(self.ids),
+            "missing": {name: as_data(ids) for name, ids in self.missing.items()},
             "level": self.level,
             "unit": self.unit,
-            **{name: one(getattr(self, name)._asdict()) for name in _OF_ALL},
-            "pairs": [one(_nested(pair)) for pair in self.pairs],
-            "against_model": [one(_nested(row)) for row in self.against_model],
+            **{name: as_data(getattr(self, name)._asdict()) for name in _OF_ALL},
+            "pairs": [as_data(_nested(pair)) for pair in self.pairs],
+            "against_model": [as_data(_nested(row)) for row in self.against_model],
         }
 
 
@@ -296,29 +296,29 @@ def notes(result: RaterAgreement) -> list[str]:
     return lines
 
 
-def _ratio(one: Estimate) -> str:
-    return percent(one.value, "–")
+def _ratio(estimate: Estimate) -> str:
+    return percent(estimate.value, "–")
 
 
-def _range(one: Estimate) -> str:
-    return "" if math.isnan(one.low) else shown_range(one.low, one.high)
+def _range(estimate: Estimate) -> str:
+    return "" if math.isnan(estimate.low) else shown_range(estimate.low, estimate.high)
 
 
-def _over(one: Estimate) -> str:
+def _over(estimate: Estimate) -> str:
     """The interval and its cases, which exclude those that an expert lacks."""
-    return ", ".join(filter(None, (_range(one), plural(one.cases, "case"))))
+    return ", ".join(filter(None, (_range(estimate), plural(estimate.cases, "case"))))
 
 
-def _changes(one: Estimate) -> str:
+def _changes(estimate: Estimate) -> str:
     """The interval of the difference of Dice, which is that of distances turned around."""
-    return "" if math.isnan(one.low) else change_range(-one.high, -one.low)
+    return "" if math.isnan(estimate.low) else change_range(-estimate.high, -estimate.low)
 
 
-def _coefficient(one: Estimate) -> tuple[str, str]:
-    if math.isnan(one.value):
+def _coefficient(estimate: Estimate) -> tuple[str, str]:
+    if math.isnan(estimate.value):
         return "–", ""
-    ends = "" if math.isnan(one.low) else f"{one.low:.3f} to {one.high:.3f}, "
-    return f"{one.value:.3f}", f"{ends}{plural(one.cases, 'case')}"
+    ends = "" if math.isnan(estimate.low) else f"{estimate.low:.3f} to {estimate.high:.3f}, "
+    return f"{estimate.value:.3f}", f"{ends}{plural(estimate.cases, 'case')}"
 
 
 def _pair_table(result: RaterAgreement) -> Table:

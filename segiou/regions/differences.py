@@ -56,8 +56,8 @@ def differences(
     sides = [np.require(side, side.dtype.newbyteorder("="), ("C", "A")) for side in (truth, pred)]
     shape = (1,) * (3 - truth.ndim) + truth.shape
     size = truth.dtype.itemsize
-    found = compiled.find_differences(*sides, size, shape, *codes, classes, least, most)
-    rows, runs = np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.uint32)
+    data = compiled.find_differences(*sides, size, shape, *codes, classes, least, most)
+    rows, runs = np.frombuffer(data[0], np.int64), np.frombuffer(data[1], np.uint32)
     return Differences(rows.reshape(-1, COLUMNS), runs.reshape(-1, 3))
 
 
@@ -74,14 +74,14 @@ def _by_components(
     sides[1] = np.where(sides[0] < classes, sides[1], classes)
     code = sides[0] * classes + sides[1] + 1
     code[(sides[0] == sides[1]) | (sides[0] >= classes) | (sides[1] >= classes)] = 0
-    found = components.components(code, [], None, 0)
-    kept = _largest(found, least, most)
+    parts = components.components(code, [], None, 0)
+    kept = _largest(parts, least, most)
     rows = np.zeros((len(kept), COLUMNS), np.int64)
-    rows[:, 0], rows[:, 1] = np.divmod(found.values[kept] - 1, classes)
-    rows[:, 2] = found.sizes[kept]
-    numbers = np.full(len(found.values), -1)
+    rows[:, 0], rows[:, 1] = np.divmod(parts.values[kept] - 1, classes)
+    rows[:, 2] = parts.sizes[kept]
+    numbers = np.full(len(parts.values), -1)
     numbers[kept] = np.arange(len(kept))
-    runs = _Runs.of(found, numbers)
+    runs = _Runs.of(parts, numbers)
     rows[:, 5:] = runs.boxes()
     for column, side in ((3, sides[0]), (4, sides[1])):
         objects = components.components(side, [], None, 0)
@@ -94,13 +94,13 @@ def _coded(values: NDArray[Any], codes: Codes) -> Ints:
     """The class of each pixel."""
     first, table = codes
     index = values.astype(np.int64).view(np.uint64) - np.uint64(first)
-    found: Ints = table[np.minimum(index, np.uint64(len(table) - 1))].astype(np.int64)
-    return found
+    indices: Ints = table[np.minimum(index, np.uint64(len(table) - 1))].astype(np.int64)
+    return indices
 
 
-def _largest(found: components.Components, least: int, most: int) -> NDArray[np.intp]:
+def _largest(parts: components.Components, least: int, most: int) -> NDArray[np.intp]:
     """Positions of the largest components of each value but 0, ties by their first pixel."""
-    sizes, values = found.sizes, found.values
+    sizes, values = parts.sizes, parts.values
     order = np.lexsort((np.arange(len(sizes)), -sizes, values))
     places = np.arange(len(order))
     is_first = np.append(True, np.diff(values[order]) != 0)[: len(order)]
@@ -119,13 +119,13 @@ class _Runs:
     owner: Ints
 
     @classmethod
-    def of(cls, found: components.Components, numbers: NDArray[np.intp]) -> _Runs:
+    def of(cls, parts: components.Components, numbers: NDArray[np.intp]) -> _Runs:
         """The runs of the components that have a number ≥ 0."""
-        owner = numbers[found.ids.astype(np.int64) - 1]
+        owner = numbers[parts.ids.astype(np.int64) - 1]
         at = np.flatnonzero(owner >= 0)
         at = at[np.argsort(owner[at], kind="stable")]
-        starts = found.starts[at].astype(np.int64)
-        return cls(found.shape, starts, starts + found.lengths[at] - 1, owner[at])
+        starts = parts.starts[at].astype(np.int64)
+        return cls(parts.shape, starts, starts + parts.lengths[at] - 1, owner[at])
 
     @cached_property
     def _begins(self) -> NDArray[np.intp]:

@@ -123,11 +123,11 @@ def _columns(
     scores: Iterable[ScoreValues], names: Sequence[str], report: ReportNumbers
 ) -> Iterator[ScoreValues]:
     """The scores with a value of any of the rows."""
-    for one in scores:
-        if not one.rows.keys().isdisjoint(names):
-            rows = {name: one.rows.get(name, math.nan) for name in names}
-            intervals = _intervals_of(one.name, report)
-            yield replace(one, rows=rows, means=(one.value,), intervals=intervals)
+    for score in scores:
+        if not score.rows.keys().isdisjoint(names):
+            rows = {name: score.rows.get(name, math.nan) for name in names}
+            intervals = _intervals_of(score.name, report)
+            yield replace(score, rows=rows, means=(score.value,), intervals=intervals)
 
 
 def _intervals_of(name: str, report: ReportNumbers) -> Intervals | None:
@@ -163,8 +163,8 @@ def rows_of(table: ScoreTable) -> tuple[ClassRow, ...]:
     """The rows of a table, each with its numbers by name."""
     names = [column.name for column in table.columns]
     lines = zip(*(column.values for column in table.columns), strict=True)
-    both = zip(table.rows, lines, strict=True)
-    return tuple(ClassRow(row, dict(zip(names, line, strict=True))) for row, line in both)
+    pairs = zip(table.rows, lines, strict=True)
+    return tuple(ClassRow(row, dict(zip(names, line, strict=True))) for row, line in pairs)
 
 
 def row_order(table: ScoreTable, key: str = "order", *, reverse: bool = False) -> list[int]:
@@ -174,7 +174,7 @@ def row_order(table: ScoreTable, key: str = "order", *, reverse: bool = False) -
     if key in ("order", "name"):
         values: Sequence[Any] = places if key == "order" else table.rows
     else:
-        values = column_of(table, sort_key(key, [one.name for one in table.columns])).values
+        values = column_of(table, sort_key(key, [column.name for column in table.columns])).values
     missing = [i for i in places if values[i] != values[i]]
     present = [i for i in places if values[i] == values[i]]
     return [*sorted(present, key=values.__getitem__, reverse=reverse), *missing]
@@ -182,7 +182,7 @@ def row_order(table: ScoreTable, key: str = "order", *, reverse: bool = False) -
 
 def column_named(table: ScoreTable, name: str) -> ScoreValues:
     """The column of a score by any of its names; ValueError if the table has none."""
-    return column_of(table, _read_column(name, [one.name for one in table.columns])[0])
+    return column_of(table, _read_column(name, [column.name for column in table.columns])[0])
 
 
 def column_of(table: ScoreTable, name: str) -> ScoreValues:
@@ -225,14 +225,14 @@ def _read_column(name: str, others: Collection[str]) -> tuple[str, str]:
     """The column by any name of its score, and its heading; empty for the score's own heading."""
     if name in _NUMBERS:
         return name, _NUMBERS[name].title
-    named, alias = _named(name, others), ALIASES.get(name.lower())
-    pixels = PIXEL_SCORES.get(named.score)
-    if named.row or (pixels is not None and not pixels.per_class):
+    score_name, alias = _named(name, others), ALIASES.get(name.lower())
+    pixels = PIXEL_SCORES.get(score_name.score)
+    if score_name.row or (pixels is not None and not pixels.per_class):
         msg = f"{name!r} has no column in the table of classes; choose from {', '.join(OF_CLASSES)}"
         raise ValueError(msg)
     if alias and not name.lower().startswith("m"):
-        return named.score, alias.title
-    return named.score, "" if pixels is None else pixels.title
+        return score_name.score, alias.title
+    return score_name.score, "" if pixels is None else pixels.title
 
 
 def _named(name: str, others: Collection[str]) -> ScoreName:
@@ -274,7 +274,7 @@ def class_columns(
 
 def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, ScoreValues]]:
     """Those of the columns that a table has, with their headings."""
-    by_name = {one.name: one for one in table.columns if one.name in columns}
+    by_name = {column.name: column for column in table.columns if column.name in columns}
     return [(_heading(columns[n], by_name[n]), by_name[n]) for n in columns if n in by_name]
 
 

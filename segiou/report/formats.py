@@ -48,7 +48,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
 
 def formats() -> dict[str, tuple[str, ...]]:
     """Every format of a report by name, with its file extensions."""
-    return {name: one.endings for name, one in RENDERERS.items()} | FORMATS
+    return {name: renderer.endings for name, renderer in RENDERERS.items()} | FORMATS
 
 
 def format_of(path: Path) -> str:
@@ -106,8 +106,8 @@ def to_dict(report: Report) -> ReportDict:
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
         "image_cautions": [caution.to_dict() for caution in report.image_cautions],
         "scores": {
-            name: one.to_dict(report.intervals_of(name))
-            for name, one in report.scores_by_name.items()
+            name: score.to_dict(report.intervals_of(name))
+            for name, score in report.scores_by_name.items()
         },
         "classes": [row.to_dict() for row in report.classes],
         "groups": [row.to_dict() for row in report.group_rows],
@@ -141,8 +141,8 @@ def _matrix_part(report: Report) -> dict[str, Any]:
         return {"matrix": report.matrix}
     cells = report.tally.cells
     truth, pred = np.divmod(cells.indices, columns)
-    named = pred < columns - 1
-    rows = np.stack([truth, pred, cells.values], axis=1)[named]
+    declared = pred < columns - 1
+    rows = np.stack([truth, pred, cells.values], axis=1)[declared]
     return {"matrix": None, "matrix_cells": rows}
 
 
@@ -194,17 +194,17 @@ def score_keys(
     """
     by_key: dict[str, ScoreName] = {}
     for name in names:
-        named = read_name(name, measured)
-        of_classes = named.score in OF_CLASSES
-        if named.row:
-            (part,) = _key_parts([named.row])
-            by_key[f"{name.partition(':')[0]}{separator}{part}"] = named
+        score_name = read_name(name, measured)
+        of_classes = score_name.score in OF_CLASSES
+        if score_name.row:
+            (part,) = _key_parts([score_name.row])
+            by_key[f"{name.partition(':')[0]}{separator}{part}"] = score_name
             continue
         if is_whole(name) or not of_classes:
-            by_key[name] = named
+            by_key[name] = score_name
         if not is_whole(name):
-            for part, row in _key_parts(rows_of(named.score)).items():
-                by_key[f"{name}{separator}{part}"] = ScoreName(named.score, row)
+            for part, row in _key_parts(rows_of(score_name.score)).items():
+                by_key[f"{name}{separator}{part}"] = ScoreName(score_name.score, row)
     return by_key
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.numbers import COUNT, cell, count, with_unit
-from segiou.document.parts import Cell, Column as DocumentColumn, Table
+from segiou.document.parts import Cell, Column, Table
 from segiou.measures.plan import Counted
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
@@ -70,17 +70,17 @@ def cells_by_row(
             line = lines.setdefault(name, {"name": name})
             cells = [cell for column in table.columns for cell in column.cells(at)]
             line |= dict(cells)
-    for one in report.scores_by_name.values():
-        for name, value in one.rows.items():
-            lines[name].setdefault(one.name, value)
+    for score in report.scores_by_name.values():
+        for name, value in score.rows.items():
+            lines[name].setdefault(score.name, value)
     return [*lines.values(), *_means(report, lines)]
 
 
 def _means(report: ReportNumbers, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """A line of the means, if intervals were given, which are added to the lines of all rows."""
     scores, usual = report.scores_by_name.values(), report.intervals is None
-    means: dict[str, Any] = {one.name: one.value for one in scores}
-    names = [one.name for one in scores if not (usual and one.name in PIXEL_SCORES)]
+    means: dict[str, Any] = {score.name: score.value for score in scores}
+    names = [score.name for score in scores if not (usual and score.name in PIXEL_SCORES)]
     intervals = {name: of_score for name in names if (of_score := report.intervals_of(name))}
     for name, of_score in intervals.items():
         lines = [(rows[ends.name], ends) for ends in of_score.classes if ends.name in rows]
@@ -103,7 +103,7 @@ def score_part(table: ScoreTable) -> Table:
     kept = [i for i in places if i >= number or any(c[i] != "–" for _, c, _ in columns[1:])]
     tones = [*[""] * number, "bold", "dim", "dim"]
     parts = (
-        DocumentColumn(head, [Cell(cells[i], tones[i]) for i in kept], -k, not k, score=score)
+        Column(head, [Cell(cells[i], tones[i]) for i in kept], -k, not k, score=score)
         for k, (head, cells, score) in enumerate(columns)
     )
     return Table([*parts], [table.note], last=len(table.means), split=True)

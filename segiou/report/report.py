@@ -180,17 +180,17 @@ class Report(ReportNumbers):
             separator,
             self.scores_by_name,
         )
-        return {f"{prefix}{key}": self._value(one) for key, one in keys.items()}
+        return {f"{prefix}{key}": self._value(score) for key, score in keys.items()}
 
     def _rows_of(self, name: str) -> Sequence[str]:
         """The classes or structures of a score; of pixels, without groups."""
-        one = self.scores_by_name.get(name)
-        rows = () if one is None else tuple(one.rows)
+        score = self.scores_by_name.get(name)
+        rows = () if score is None else tuple(score.rows)
         return [row for row in rows if name not in PIXEL_SCORES or row in self.class_names]
 
-    def _value(self, named: ScoreName) -> float:
-        one = self.scores_by_name.get(named.score)
-        value = None if one is None else one.of_row(named.row)
+    def _value(self, name: ScoreName) -> float:
+        score = self.scores_by_name.get(name.score)
+        value = None if score is None else score.of_row(name.row)
         return np.nan if value is None else value
 
     def to_dict(self) -> ReportDict:

@@ -232,17 +232,19 @@ def _class_columns(
     rows, last = rows_of(table), [""] * means
     yield Column(table.of, [*table.rows, *["mean"] * means], 9, is_text=True)
     chosen = titled(table, columns)
-    for i, (title, one) in enumerate(chosen):
-        cells = [shown_cell(table, one, at) for at in range(len(rows) + means)]
-        if i == 0 and not one.unit:
-            tones = [*map(tone_of, one.values), *last]
-            yield Column(title, [*map(Cell, cells, tones)], 8, score=one.name)
+    for i, (title, column) in enumerate(chosen):
+        cells = [shown_cell(table, column, at) for at in range(len(rows) + means)]
+        if i == 0 and not column.unit:
+            tones = [*map(tone_of, column.values), *last]
+            yield Column(title, [*map(Cell, cells, tones)], 8, score=column.name)
         else:
-            yield Column(title, cells, rank_of(one.name), score=one.name)
-    for title, one in chosen:
-        if one.limits:
-            ranges = [range_of(one, ends) for ends in one.limits[: len(rows) + means]]
-            yield Column(f"{title}, {100 * one.level:g} % interval", ranges, 7, score=one.name)
+            yield Column(title, cells, rank_of(column.name), score=column.name)
+    for title, column in chosen:
+        if column.limits:
+            ranges = [range_of(column, ends) for ends in column.limits[: len(rows) + means]]
+            yield Column(
+                f"{title}, {100 * column.level:g} % interval", ranges, 7, score=column.name
+            )
     bars = [Cell(_bar(row.iou), tone_of(row.iou), row.iou) for row in rows]
     yield Column("", [*bars, *last], 1, is_text=True)
     yield _notes(report, table.of, rows, last)
@@ -354,6 +356,6 @@ def _not_in_their_truth(report: Report) -> list[str]:
     most = sorted(((n, name) for n, name in numbers if n), key=lambda item: -item[0])
     first, *others = [f"{name} in {n}" for n, name in most]
     image = report._nouns.image
-    named = listed([f"{first} {image if most[0][0] == 1 else f'{image}s'}", *others], _NAMED)
+    classes = listed([f"{first} {image if most[0][0] == 1 else f'{image}s'}", *others], _NAMED)
     ignored = f"false positives that I and C ignore (class absent from the {image}'s truth)"
-    return [f"{ignored}: {named}"]
+    return [f"{ignored}: {classes}"]

@@ -252,21 +252,21 @@ class ReportNumbers(Drawable):
         >>> report.score("pixel_accuracy"), report.score("iou:road"), report.score("iou", "road")
         (0.75, 0.5, 0.5)
         """
-        named = read_name(f"{name}:{row}" if row else name, self.scores_by_name)
-        one = self.scores_by_name.get(named.score)
-        if one is None:
-            raise not_measured(named)
-        if (value := one.of_row(named.row)) is None:
-            hint = did_you_mean(named.row, one.rows)
-            known = ", ".join(one.rows)
-            msg = f"{named.score}: unknown class {named.row!r}; classes: {known}{hint}"
+        score_name = read_name(f"{name}:{row}" if row else name, self.scores_by_name)
+        score = self.scores_by_name.get(score_name.score)
+        if score is None:
+            raise not_measured(score_name)
+        if (value := score.of_row(score_name.row)) is None:
+            hint = did_you_mean(score_name.row, score.rows)
+            known = ", ".join(score.rows)
+            msg = f"{score_name.score}: unknown class {score_name.row!r}; classes: {known}{hint}"
             raise ValueError(msg)
         return value
 
     @cached_property
     def scores_by_name(self) -> Mapping[str, ScoreValues]:
         """Every score with its classes, groups or structures."""
-        scores = {one.name: one for one in (*_of_pixels(self), *self.measured_scores)}
+        scores = {score.name: score for score in (*_of_pixels(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
             for column in table.columns:
                 if column.title and ":" not in column.name:
@@ -276,7 +276,7 @@ class ReportNumbers(Drawable):
     @property
     def scales(self) -> Mapping[str, tuple[str, str]]:
         """Unit of each score of the measures, and the direction of better values."""
-        return {one.name: (one.unit, one.better or "") for one in self.measured_scores}
+        return {score.name: (score.unit, score.better or "") for score in self.measured_scores}
 
     def score_unit(self, name: str) -> str:
         """Unit of a score, or of a column of images such as ``hausdorff_95:liver``.
@@ -377,7 +377,8 @@ class ReportNumbers(Drawable):
         first = self.intervals_or_default
         by_metric = {} if first is None else {first.metric: first}
         if self.intervals is not None:
-            return by_metric | {one.metric: one for one in (self.intervals, *self.more_intervals)}
+            given = (self.intervals, *self.more_intervals)
+            return by_metric | {intervals.metric: intervals for intervals in given}
         # The pixel accuracy of overlapping channels is a different score: of yes and no.
         others = ("recall", *(["pixel_accuracy"] if self.has_matrix else []))
         return by_metric | {name: self.default_intervals(name) for name in others if by_metric}
@@ -404,8 +405,8 @@ class ReportNumbers(Drawable):
         """
         if name in PIXEL_SCORES:
             by_name = self.pixel_intervals
-            of_groups = [by_name.get(f"{name}:{group}") for group, _ in self.groups]
-            rows = [row for one in of_groups if one is not None for row in one.classes]
+            groups = [f"{name}:{group}" for group, _ in self.groups]
+            rows = [row for group in groups if group in by_name for row in by_name[group].classes]
             of_classes = by_name.get(name)
             return of_classes and replace(of_classes, classes=(*of_classes.classes, *rows))
         intervals: Intervals | None = self.scores_by_name[name].intervals
@@ -435,21 +436,21 @@ class ReportNumbers(Drawable):
 def _of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
     """The scores of pixels; groups are scored as classes, and the mean does not cover them."""
     groups = report.group_counts
-    for name, one in PIXEL_SCORES.items():
+    for name, metric in PIXEL_SCORES.items():
         with np.errstate(all="ignore"):
-            is_of_counts = report.has_matrix or one.per_class
-            values = one.function(report.counts) if is_of_counts else getattr(report, name)
+            is_of_counts = report.has_matrix or metric.per_class
+            values = metric.function(report.counts) if is_of_counts else getattr(report, name)
             rows: dict[str, float] = {}
-            if one.per_class:
+            if metric.per_class:
                 if groups is not None:
                     names = [name for name, _ in report.groups]
-                    rows |= zip(names, one.function(groups).tolist(), strict=True)
+                    rows |= zip(names, metric.function(groups).tolist(), strict=True)
                 if report.protocol.needs_images and report.per_image is not None:
                     rule: Any = report.class_names, report.include, report.protocol
-                    score = class_score(name, one.function, *rule)
+                    score = class_score(name, metric.function, *rule)
                     values = score.values(report.per_image)[1:]
                 rows |= zip(report.class_names, np.asarray(values).tolist(), strict=True)
-                mean = report._mean(one.function)
+                mean = report._mean(metric.function)
         title = metric_label(name, report.unit)
-        value, classes = (mean.value, mean.classes) if one.per_class else (float(values), None)
+        value, classes = (mean.value, mean.classes) if metric.per_class else (float(values), None)
         yield ScoreValues(name, title, rows, (value,), classes=classes)

@@ -67,9 +67,9 @@ def page_cautions(intervals: Intervals) -> list[str]:
 def other_methods(report: ReportNumbers) -> list[str]:
     """Methods of intervals of measures that differ from that of IoU."""
     titles: dict[str, list[str]] = {}
-    for one in report.measured_scores if report.intervals is not None else ():
-        if one.intervals is not None:
-            titles.setdefault(one.intervals.method_text(), []).append(one.title)
+    for score in report.measured_scores if report.intervals is not None else ():
+        if score.intervals is not None:
+            titles.setdefault(score.intervals.method_text(), []).append(score.title)
     usual = report.intervals and report.intervals.method_text()
     return [f"{capital(listed(names))}: {text}." for text, names in titles.items() if text != usual]
 
@@ -92,14 +92,14 @@ def threshold_text(report: ReportNumbers) -> str:
     if len(gains) == 1:
         at = f"A threshold of {first.threshold:.3g} for {called(first.name)}"
         return f"{at} would raise its IoU by {_gain(first)}."
-    several = [f"{called(one.name)} at {one.threshold:.3g} by {_gain(one)}" for one in gains]
+    several = [f"{called(gain.name)} at {gain.threshold:.3g} by {_gain(gain)}" for gain in gains]
     return f"Class thresholds would raise IoU: {listed(several, _FEW)}."
 
 
-def _gain(one: ThresholdGain) -> str:
+def _gain(gain: ThresholdGain) -> str:
     """Gain of a threshold, with the interval."""
-    limits = f"{100 * one.level:g} % interval {points(one.low)} to {points(one.high)}"
-    return f"{points(one.gain)} points ({limits})"
+    limits = f"{100 * gain.level:g} % interval {points(gain.low)} to {points(gain.high)}"
+    return f"{points(gain.gain)} points ({limits})"
 
 
 def _headline(report: ReportNumbers) -> tuple[str, str]:
@@ -141,8 +141,8 @@ def _costliest(steps: Sequence[NextStep]) -> str:
     other = next((step for step in steps if step.tied and step.truth != first.truth), None)
     if first.kind != "confusion" or other is None or other.kind != "confusion":
         return _error(first)
-    both = " or ".join(_error(step).rstrip(".") for step in (first, other))
-    return f"{both}; their order is within noise."
+    errors = " or ".join(_error(step).rstrip(".") for step in (first, other))
+    return f"{errors}; their order is within noise."
 
 
 def _error(step: NextStep) -> str:

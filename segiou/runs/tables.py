@@ -62,17 +62,17 @@ def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ())
     check_kind("by", by, str, "the name of a score")
     if by in _OTHER or by in {column.name for column in _ranking(plans)}:
         return
-    scores = {name: one for plan in plans for name, one in plan.scores.items()}
+    scores = {name: score for plan in plans for name, score in plan.scores.items()}
     try:
-        named = read_name(by, scores)
+        name = read_name(by, scores)
     except ValueError as error:
         hint = "; to score objects, use --objects" if by.startswith("objects_") else ""
         msg = f"{error}, or {', '.join(_OTHER)}{hint}"
         raise ValueError(msg) from None
-    if named.score not in {*PIXEL_SCORES, *CASE_SCORES, *scores}:
-        raise not_measured(named)
-    if named.row:
-        row_of(named.row, rows_of_score(named.score, options, plans), named.score)
+    if name.score not in {*PIXEL_SCORES, *CASE_SCORES, *scores}:
+        raise not_measured(name)
+    if name.row:
+        row_of(name.row, rows_of_score(name.score, options, plans), name.score)
 
 
 def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats:
@@ -94,10 +94,10 @@ def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats
 
 def background_of(run: RunCounts) -> NDArray[np.bool_]:
     """The class that is named background, or else the class of value 0 in volumes."""
-    named = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
+    is_background = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
     volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
-    if named.any() or not volumes:
-        return named
+    if is_background.any() or not volumes:
+        return is_background
     return np.array([values == (0,) for values in run.labels.class_values], bool)
 
 
@@ -147,8 +147,8 @@ class RunTable:
         data |= {name: scores[name](counts).tolist() for name in _SCORES}
         data["false_positive_classes"] = false_positive_classes(counts).tolist()
         data |= {name: scores[name](counts).tolist() for name in scores if name not in _SCORES}
-        for one in self.run.plans:
-            measured = one.columns(unpack_parts(block.measured, self.run._header, one.key))
+        for plan in self.run.plans:
+            measured = plan.columns(unpack_parts(block.measured, self.run._header, plan.key))
             data |= {name: values.tolist() for name, values in measured.items()}
         return data
 
@@ -221,40 +221,40 @@ class RunTable:
             if columns.get(by) is not None:
                 return partial(self._measured, plan, by), 1 if columns[by] == "higher" else -1
         plans = self.run.score_plans
-        named = read_name(by, plans)
-        if named.score in plans:
-            plan = plans[named.score]
-            sign = 1 if plan.scores[named.score].better == "higher" else -1
-            return partial(self._measured, plan, named), sign
-        return self._of_pixels(named), 1
+        name = read_name(by, plans)
+        if name.score in plans:
+            plan = plans[name.score]
+            sign = 1 if plan.scores[name.score].better == "higher" else -1
+            return partial(self._measured, plan, name), sign
+        return self._of_pixels(name), 1
 
     def _of_counts(self, function: Callable[[Counts], Floats]) -> Callable[[Columns], Floats]:
         """A function of counts (N, C) as one of images."""
         number = self.run.options.num_classes
         return lambda block: function(block.counts(number)).astype(float)
 
-    def _of_pixels(self, named: ScoreName) -> Callable[[Columns], Floats]:
+    def _of_pixels(self, name: ScoreName) -> Callable[[Columns], Floats]:
         """A score of pixels: of structures, of a class, or of all of them."""
         options = self.run.options
-        if named.score in CASE_SCORES and not of_volumes(self.run.provenance):
-            raise not_measured(named)
-        members = members_of(named, options.labels.class_names, options.groups, options)
+        if name.score in CASE_SCORES and not of_volumes(self.run.provenance):
+            raise not_measured(name)
+        members = members_of(name, options.labels.class_names, options.groups, options)
         if members is not None:
-            return partial(self._of_structures, named, members)
-        rule = str(named), self.protocol, self.run.class_names, self.include
+            return partial(self._of_structures, name, members)
+        rule = str(name), self.protocol, self.run.class_names, self.include
         return self._of_counts(lambda counts: scored_counts(counts, *rule).of_images())
 
     def _of_structures(
-        self, named: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
+        self, name: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
     ) -> Floats:
         """A score of a group of classes, or of the structures, in each image."""
         counts: Any = block.structure_counts(
             [*members.values()],
             self.run.options.num_classes,
-            grouped_truth_only=in_groups_only(named, self.protocol),
+            grouped_truth_only=in_groups_only(name, self.protocol),
         )
-        score = structure_score(named.score, [*members])
-        return (score.of_row(named.row) if named.row else score).of_images(counts)[:, 0]
+        score = structure_score(name.score, [*members])
+        return (score.of_row(name.row) if name.row else score).of_images(counts)[:, 0]
 
     def _measured(self, plan: Plan, by: str | ScoreName, block: Columns) -> Floats:
         parts = unpack_parts(block.measured, self.run._header, plan.key)
@@ -304,9 +304,9 @@ class RunTable:
                 columns[name, score] = "", cells
         for plan in self.run.plans:
             measured = plan.columns(unpack_parts(block.measured, self.run._header, plan.key))
-            for one in plan.image_columns:
-                score, _, structure = one.name.partition(":")
-                columns[structure, score] = one.unit, measured[one.name].tolist()
+            for column in plan.image_columns:
+                score, _, structure = column.name.partition(":")
+                columns[structure, score] = column.unit, measured[column.name].tolist()
         for i, id in enumerate(map(encodable, block.ids)):
             for key, (unit, cells) in columns.items():
                 yield [id, *key, *_noted(cells[i], unit)]

@@ -81,18 +81,18 @@ class ModelTable(Finding):
         for name in (*self.classes, _MEAN):
             row: dict[str, Json] = {"class": name or _ROW}
             for comparison, table in zip(self.comparisons, self.scores, strict=True):
-                ones = table.get(name, (ModelScore(math.nan),) * len(self.names))
-                for model, one in zip(self.names, ones, strict=True):
+                values = table.get(name, (ModelScore(math.nan),) * len(self.names))
+                for model, score in zip(self.names, values, strict=True):
                     key = f"{comparison.metric}:{model}"
-                    row[key] = one.value
+                    row[key] = score.value
                     if self._has_intervals:
-                        row |= {f"{key}:low": one.low, f"{key}:high": one.high}
+                        row |= {f"{key}:low": score.low, f"{key}:high": score.high}
             yield row
 
     @property
     def _has_intervals(self) -> bool:
-        every = (one for table in self.scores for ones in table.values() for one in ones)
-        return any(not math.isnan(one.low) for one in every)
+        every = (score for table in self.scores for scores in table.values() for score in scores)
+        return any(not math.isnan(score.low) for score in every)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
@@ -101,15 +101,15 @@ class ModelTable(Finding):
             "level": self.comparisons[0].level,
             "scores": {
                 comparison.metric: {
-                    name or _ROW: [plain(one._asdict()) for one in ones]
-                    for name, ones in table.items()
+                    name or _ROW: [plain(score._asdict()) for score in scores]
+                    for name, scores in table.items()
                 }
                 for comparison, table in zip(self.comparisons, self.scores, strict=True)
             },
         }
 
     def __repr__(self) -> str:
-        scores = ", ".join(one.metric for one in self.comparisons)
+        scores = ", ".join(comparison.metric for comparison in self.comparisons)
         return f"<ModelTable of {', '.join(self.names)} by {scores}: {len(self.classes)} classes>"
 
     def _parts(self) -> Iterable[Part]:
@@ -130,15 +130,18 @@ class ModelTable(Finding):
         title = comparison_text.score_title(comparison.pairs[0])
         head = model if len(self.comparisons) == 1 else f"{title}, {model}"
         names = (*self.classes, _MEAN)
-        ones = [table[name][place] if name in table else None for name in names]
+        scores = [table[name][place] if name in table else None for name in names]
         key = f"{comparison.metric}:{model}"
         cells = [
-            "" if one is None else Cell(shown(one.value, unit), "bold" if one.best else "")
-            for one in ones
+            "" if score is None else Cell(shown(score.value, unit), "bold" if score.best else "")
+            for score in scores
         ]
         yield Column(head, cells, 8, score=key)
         if self._has_intervals:
-            limits = ["" if one is None else shown_range(one.low, one.high, unit) for one in ones]
+            limits = [
+                "" if score is None else shown_range(score.low, score.high, unit)
+                for score in scores
+            ]
             yield Column(f"{head}, interval", limits, 7, score=key)
 
     def _notes(self) -> list[str]:
@@ -197,12 +200,12 @@ def model_table(
     if not several:
         msg = "metrics is empty; pass at least one score, such as 'dice'"
         raise ValueError(msg)
-    found = [compare(*runs, metric=metric, **options) for metric in several]
+    comparisons = [compare(*runs, metric=metric, **options) for metric in several]
     limits = None
     if intervals:
         chosen = {name: options[name] for name in _OF_INTERVALS if name in options}
         limits = [[confidence_intervals(run, m, **chosen) for run in runs] for m in several]
-    return table_of(found, limits)
+    return table_of(comparisons, limits)
 
 
 def table_of(
@@ -234,9 +237,9 @@ def _scores(
     return {name: ones for name, ones in scores.items() if name not in absent}
 
 
-def _limits(found: Intervals) -> dict[str, Interval]:
+def _limits(intervals: Intervals) -> dict[str, Interval]:
     """The interval of each class and of the score over all classes."""
-    return {_MEAN: found.overall, **{one.name: one for one in found.classes}}
+    return {_MEAN: intervals.overall, **{interval.name: interval for interval in intervals.classes}}
 
 
 def _score(

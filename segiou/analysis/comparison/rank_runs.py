@@ -173,11 +173,11 @@ def rank(
         draws,
         how,
     )
-    contests = [setup.contest(one, in_cases=in_cases) for one in scored]
+    contests = [setup.contest(score, in_cases=in_cases) for score in scored]
     contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
     name, unit = _value_name(scheme, aggregate, scored)
     return Ranking(
-        by=tuple(one.name for one in scored),
+        by=tuple(score.name for score in scored),
         scheme=scheme,
         aggregate=aggregate or "",
         value_name=name,
@@ -309,13 +309,13 @@ class _Scored:
     @cached_property
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
-        score, values = self.images[0].score, [one.of_rows() for one in self.images]
+        score, values = self.images[0].score, [images.of_rows() for images in self.images]
         keep = common_classes(score, [~np.isnan(of_run[:, 1:]).all(0) for of_run in values])
         if keep is None:
             return self
         return replace(
             self,
-            images=[one.over_classes(keep) for one in self.images],
+            images=[images.over_classes(keep) for images in self.images],
             uncommon=tuple(name for name, kept in zip(score.names, keep, strict=True) if not kept),
             protocol_scores=tuple(mean(self.cases).tolist()),
         )
@@ -385,13 +385,14 @@ class _Setup(NamedTuple):
         if not statistics[0].is_smooth:
             if self.draws:
                 raise _no_bootstrap()
-            values = np.array([one.values[0] for one in statistics])
+            values = np.array([statistic.values[0] for statistic in statistics])
             return _unknown(values, statistics[0].score.better)
         pairs = {
             (i, j): self.duel(*(over(place, self.units_of(i, j)) for place in (i, j)))
             for i, j in combinations(range(len(statistics)), 2)
         }
-        limits = [limits_by("jackknife", one, level=self.how.level) for one in statistics]
+        level = self.how.level
+        limits = [limits_by("jackknife", statistic, level=level) for statistic in statistics]
         drawn = resampled(statistics, self.draws, self.how.seed) if self.draws else []
         return contest_of(statistics, limits, pairs, drawn)
 
@@ -412,7 +413,7 @@ class _Setup(NamedTuple):
                 signed_rank_tests(cases, better, times[:, self.units.index])
                 for times in times_drawn(self.draws, number, images, self.how.seed)
             )
-            drawn = np.concatenate([beaten(one, self.alpha) for one in batches])
+            drawn = np.concatenate([beaten(batch, self.alpha) for batch in batches])
         # The tests take images as independent, so they give sets of ranks for images only.
         sets = p[0] if self.units.kind == "image" else np.full(p[0].shape, np.nan)
         nowhere = np.full((len(cases), 2), np.nan)
@@ -458,15 +459,21 @@ def _score_ranks(contests: Sequence[Contest], ties: str) -> tuple[tuple[float, .
     """Ranks of the models by each of several scores; empty for one score."""
     if len(contests) == 1:
         return ()
-    return tuple(tuple(ranks_of(one.values, one.better, ties).tolist()) for one in contests)
+    return tuple(
+        tuple(ranks_of(contest.values, contest.better, ties).tolist()) for contest in contests
+    )
 
 
 def _combined(contests: Sequence[Contest], ties: str) -> Contest:
     """Means of the ranks by several scores; their resamples are the same."""
-    values = np.mean([ranks_of(one.values, one.better, ties) for one in contests], 0)
-    drawn = [ranks_of(one.drawn, one.better, ties) for one in contests if one.drawn is not None]
+    values = np.mean([ranks_of(contest.values, contest.better, ties) for contest in contests], 0)
+    drawn = [
+        ranks_of(contest.drawn, contest.better, ties)
+        for contest in contests
+        if contest.drawn is not None
+    ]
     combined = _unknown(values, "lower", np.mean(drawn, 0) if drawn else None)
-    uncommon = dict.fromkeys(name for one in contests for name in one.uncommon)
+    uncommon = dict.fromkeys(name for contest in contests for name in contest.uncommon)
     return combined._replace(uncommon=tuple(uncommon))
 
 

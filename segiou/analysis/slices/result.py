@@ -242,7 +242,7 @@ class Slices(Finding, Drawable):
         return len(self.slices)
 
     def __getitem__(self, name: str) -> Slice:
-        known = {one.name: one for one in self.slices}
+        known = {row.name: row for row in self.slices}
         name = re.sub(r"=(?=[<≥] )", " ", name, count=1)
         if name not in known:
             msg = f"no slice {name!r}; slices: {text.listed([*known])}"
@@ -257,11 +257,11 @@ class Slices(Finding, Drawable):
         name : str
             Such as ``"weather=night"``.
         """
-        one, table = self[name], self._table
+        row, table = self[name], self._table
         assert table is not None
         columns = {c.name: c for c in table.columns}
         inside = np.ones(len(table.ids), bool)
-        for column, value in zip(one.column.split(TIMES), one.value.split(TIMES), strict=True):
+        for column, value in zip(row.column.split(TIMES), row.value.split(TIMES), strict=True):
             inside &= columns[column].inside(columns[column].values.index(value))
         return tuple(compress(table.ids, inside))
 
@@ -275,7 +275,7 @@ class Slices(Finding, Drawable):
         """
         sign = -1 if self.better == "lower" else 1
         worse = [s for s in self.slices if s.differs(self.level) and sign * s.gap.value < 0]
-        worse.sort(key=lambda one: one.gap.high if sign > 0 else -one.gap.low)
+        worse.sort(key=lambda row: row.gap.high if sign > 0 else -row.gap.low)
         return tuple(worse[: check_integer("n", n, 0)])
 
     @property
@@ -297,10 +297,10 @@ class Slices(Finding, Drawable):
     def _complete(self) -> dict[str, list[float]]:
         """Scores of the slices of columns in which every image has a value."""
         by_column: dict[str, list[float]] = {}
-        for one in self.slices:
-            is_part = one.row or TIMES in one.column or one.column in self.missing
-            if not is_part and not math.isnan(one.score):
-                by_column.setdefault(one.column, []).append(one.score)
+        for row in self.slices:
+            is_part = row.row or TIMES in row.column or row.column in self.missing
+            if not is_part and not math.isnan(row.score):
+                by_column.setdefault(row.column, []).append(row.score)
         return {column: scores for column, scores in by_column.items() if len(scores) > 1}
 
     def rows(self) -> list[dict[str, Any]]:

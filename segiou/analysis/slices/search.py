@@ -132,7 +132,7 @@ def slices(
         raise TypeError(msg)
     names = names_of(runs, None)
     images = same_images(runs, names, protocol).scored(metric)
-    cases = [one.of_images(finite=True) for one in images]
+    cases = [model.of_images(finite=True) for model in images]
     design = design_of(images[0].ids, len(cases[0]), lambda: cases, groups)
     table = metadata_of(by, images[0].ids or (), columns, key=key, bins=bins)
     alone = Common.of(images, design.images, None).scores
@@ -206,7 +206,7 @@ def check_mix(
 
 def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
     """Combinations of the values of two columns; those of columns with lists are not defined."""
-    for a, b in combinations([one for one in columns if not one.more], 2):
+    for a, b in combinations([column for column in columns if not column.more], 2):
         values = tuple(f"{x}{TIMES}{y}" for x in a.values for y in b.values)
         codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.values) + b.codes)
         yield MetadataColumn(f"{a.name}{TIMES}{b.name}", values, codes)
@@ -307,7 +307,7 @@ class _Scored:
     @property
     def whole(self) -> float:
         """The score, or the difference, on all images."""
-        values = [numbers.number_of(one.values[0]) for one in self.models]
+        values = [numbers.number_of(model.values[0]) for model in self.models]
         return values[-1] - values[0] if len(values) > 1 else values[0]
 
     @property
@@ -350,18 +350,18 @@ class _Scored:
         if self.units.kind != "image":
             names, index = np.unique(names, return_inverse=True)
         if len(names) < 2:
-            values = [one.of_unit(inside) for one in self.models]
+            values = [model.of_unit(inside) for model in self.models]
             return _Images(number, names, values, [], None)
         kind = "image" if self.units.kind == "image" else "group"
         units = Units(kind, ("",) * len(names), index)
-        models = [one.part(inside, units, self.present) for one in self.models]
+        models = [model.part(inside, units, self.present) for model in self.models]
         is_median = models[0].median_of is not None
         left_out: Jackknife | Paired | None = None
         if not is_median:
             left_out = (
                 Paired.of(models[0], models[1]) if len(models) > 1 else Jackknife.of(models[0])
             )
-        return _Images(number, names, [one.values for one in models], models, left_out)
+        return _Images(number, names, [model.values for model in models], models, left_out)
 
     def _slice(
         self,
@@ -427,7 +427,7 @@ class _Scored:
             return Gap()
         if common is not None:
             every = [*part.models, *rest.models]
-            common = common & (np.minimum.reduce([one.seen[1:] for one in every]) >= 2)
+            common = common & (np.minimum.reduce([side.seen[1:] for side in every]) >= 2)
             common = common & part.defined & rest.defined
             if not common.any():
                 return Gap()

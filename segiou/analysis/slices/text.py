@@ -44,7 +44,7 @@ def verdict(slices: Slices) -> str:
         return f"{subject} cannot be compared between slices: {_why_not(slices)}."
     tests = f" among {plural(slices.tests, 'comparison')}" if slices.tests > 1 else ""
     if not (worst := slices.worst(len(slices))):
-        differs = any(one.differs(slices.level) for one in slices)
+        differs = any(row.differs(slices.level) for row in slices)
         which = "is worse than" if differs else "differs from"
         return f"No slice {which} the rest beyond chance{tests and f' ({tests.strip()})'}."
     first, *others = worst
@@ -71,9 +71,9 @@ def _subject(slices: Slices) -> str:
 def _why_not(slices: Slices) -> str:
     """Why nothing is tested."""
     units = slices._kind
-    if not any(math.isnan(one.gap.low) and not math.isnan(one.gap.value) for one in slices):
+    if not any(math.isnan(row.gap.low) and not math.isnan(row.gap.value) for row in slices):
         return f"fewer than {FEWEST_TESTED} {units} on a side"
-    if slices._is_median and all(math.isnan(one.low) for one in slices):
+    if slices._is_median and all(math.isnan(row.low) for row in slices):
         independent = f"independent {slices._image}s"
         return f"medians need one structure ({slices.metric}:NAME) and {independent}"
     return f"all {units} of a side agree"
@@ -83,13 +83,13 @@ def mixes(slices: Slices) -> Iterator[str]:
     """The score in each mix."""
     value = shown if len(slices.names) < 2 else shown_change
     subject = capital(_subject(slices))
-    for one in slices.mixes:
-        shares = listed([f"{100 * share:g} % {name}" for name, share in one.shares.items()], 9)
-        limits = interval_text(slices, one.low, one.high)
+    for mix in slices.mixes:
+        shares = listed([f"{100 * share:g} % {name}" for name, share in mix.shares.items()], 9)
+        limits = interval_text(slices, mix.low, mix.high)
         limits = f" ({100 * slices.level:g} % interval {limits})" if limits else ""
         yield (
-            f"{subject} is {value(one.score, slices.score_unit)}{limits} in a mix of {shares} "
-            f"({one.column})."
+            f"{subject} is {value(mix.score, slices.score_unit)}{limits} in a mix of {shares} "
+            f"({mix.column})."
         )
 
 
@@ -107,7 +107,7 @@ def notes(slices: Slices) -> Iterator[str]:
 
 def _reference(slices: Slices) -> str:
     """The images that slices are compared with."""
-    mean = any(one.gap.classes for one in slices)
+    mean = any(row.gap.classes for row in slices)
     units = slices._kind
     over = f", over the classes that at least two {units} of both have" if mean else ""
     if not slices.against:
@@ -121,14 +121,14 @@ def _reference(slices: Slices) -> str:
 def _small_slices(slices: Slices) -> Iterator[str]:
     """Slices of too few units, and of fewer classes."""
     units = slices._kind
-    if few := [one.name for one in slices if one.units < FEWEST]:
+    if few := [row.name for row in slices if row.units < FEWEST]:
         yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
-    if few := [one.name for one in slices if FEWEST <= one.units < FEWEST_TESTED]:
+    if few := [row.name for row in slices if FEWEST <= row.units < FEWEST_TESTED]:
         yield f"Fewer than {FEWEST_TESTED} {units}, so not tested: {listed(few, _LISTED)}."
     fewer = [
-        f"{one.name} ({one.gap.classes} of {one.classes})"
-        for one in slices
-        if 0 < one.gap.classes < one.classes
+        f"{row.name} ({row.gap.classes} of {row.classes})"
+        for row in slices
+        if 0 < row.gap.classes < row.classes
     ]
     if fewer:
         yield f"Differences over fewer classes than the slice has: {listed(fewer, _LISTED)}."
@@ -142,9 +142,9 @@ def _values(slices: Slices) -> Iterator[str]:
     for column, reason in slices.skipped.items():
         yield f"{column} {reason}: no slices."
     seen: dict[str, Slice] = {}
-    for one in slices:
-        if (same := seen.setdefault(one.name.casefold(), one)) is not one:
-            yield f"{same.name} and {one.name} differ only in case; are they one value?"
+    for row in slices:
+        if (same := seen.setdefault(row.name.casefold(), row)) is not row:
+            yield f"{same.name} and {row.name} differ only in case; are they one value?"
     for first, second in slices.alike:
         alike = f"nearly the same {slices._image}s"
         yield f"{first} and {second} are {alike}: their effects cannot be separated."
@@ -180,21 +180,21 @@ def _paradoxes(slices: Slices) -> Iterator[str]:
 def _columns(slices: Slices) -> list[Column]:
     unit, rows, two = slices.score_unit, slices.slices, len(slices.names) > 1
     columns = [
-        Column("slice", [one.name for one in rows], 9, is_text=True),
-        Column(f"{slices._image}s", [str(one.images) for one in rows], 3),
+        Column("slice", [row.name for row in rows], 9, is_text=True),
+        Column(f"{slices._image}s", [str(row.images) for row in rows], 3),
     ]
     if slices.unit != "image":
-        columns.append(Column(slices._kind, [str(one.units) for one in rows], 2))
+        columns.append(Column(slices._kind, [str(row.units) for row in rows], 2))
     if two:
         for i, name in enumerate(slices.names):
-            columns.append(Column(name, [shown(one.scores[i], unit) for one in rows], 4))
+            columns.append(Column(name, [shown(row.scores[i], unit) for row in rows], 4))
     value = shown_change if two else shown
-    limits = [interval_text(slices, one.low, one.high) for one in rows]
-    gaps = [one.gap for one in rows]
+    limits = [interval_text(slices, row.low, row.high) for row in rows]
+    gaps = [row.gap for row in rows]
     level = f"{100 * slices.level:g} % interval"
     return [
         *columns,
-        Column("change" if two else slices.title, [value(one.score, unit) for one in rows], 8),
+        Column("change" if two else slices.title, [value(row.score, unit) for row in rows], 8),
         Column("interval", limits, 5),
         Column(
             "difference" if slices.against else "minus rest",
@@ -203,22 +203,22 @@ def _columns(slices: Slices) -> list[Column]:
         ),
         Column(level, [changes(gap.low, gap.high, slices) for gap in gaps], 6),
         Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
-        Column("result", [mark(slices, one) for one in rows], 8, is_text=True),
+        Column("result", [mark(slices, row) for row in rows], 8, is_text=True),
     ]
 
 
 def trends(slices: Slices) -> Table:
     """Trends, a row per numeric column."""
     rows, unit = slices.trends, slices.score_unit
-    ends = [_told_apart(one.start, one.end) for one in rows]
+    ends = [_told_apart(trend.start, trend.end) for trend in rows]
     return Table(
         [
-            Column("trend", [one.column for one in rows], 9, is_text=True),
+            Column("trend", [trend.column for trend in rows], 9, is_text=True),
             Column("from", [start for start, _ in ends], 4),
             Column("to", [end for _, end in ends], 4),
-            Column("change", [shown_change(one.change, unit) for one in rows], 8),
-            Column("interval", [changes(one.low, one.high, slices) for one in rows], 6),
-            Column("p", [p_text(one.p_holm) for one in rows], 7),
+            Column("change", [shown_change(trend.change, unit) for trend in rows], 8),
+            Column("interval", [changes(trend.low, trend.high, slices) for trend in rows], 6),
+            Column("p", [p_text(trend.p_holm) for trend in rows], 7),
         ],
         ("Trends are from the 10th to the 90th percentile.",),
     )
@@ -230,11 +230,11 @@ def _told_apart(*ends: float | str) -> list[str]:
     return told_apart(numbers) if numbers else [*map(str, ends)]
 
 
-def mark(slices: Slices, one: Slice) -> Cell:
+def mark(slices: Slices, row: Slice) -> Cell:
     """Whether a slice is worse or better than the rest beyond chance."""
-    if not one.differs(slices.level):
+    if not row.differs(slices.level):
         return Cell("")
-    word = "worse" if (one.gap.value < 0) == (slices.better == "higher") else "better"
+    word = "worse" if (row.gap.value < 0) == (slices.better == "higher") else "better"
     return Cell(word, _TONES[word])
 
 

@@ -113,23 +113,23 @@ class AreaPlan(Plan):
         """The areas and the error of each image."""
         by_name = super().columns(parts)
         for name, values in zip(_COLUMNS, self._hectares(parts), strict=True):
-            names = (f"{name}:{one}" for one in self.classes.labels.class_names)
+            names = (f"{name}:{row}" for row in self.classes.labels.class_names)
             by_name |= zip(names, values.T, strict=True)
         return by_name
 
     @cached_property
     def image_columns(self) -> tuple[Quantity, ...]:
         """These columns with their units."""
-        titles = (_COLUMNS.get(one.name.partition(":")[0]) for one in super().image_columns)
+        titles = (_COLUMNS.get(column.name.partition(":")[0]) for column in super().image_columns)
         return tuple(
-            one if title is None else Quantity(one.name, title, unit="ha", better=None)
-            for one, title in zip(super().image_columns, titles, strict=True)
+            column if title is None else Quantity(column.name, title, unit="ha", better=None)
+            for column, title in zip(super().image_columns, titles, strict=True)
         )
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """Areas of each class, their difference and the error."""
-        plain = super().table(found)
-        unknown = int(found.total["unknown"].sum())
+        plain = super().table(counted)
+        unknown = int(counted.total["unknown"].sum())
         note = "areas: pixels neither ignored nor unassigned, by the georeference of the files"
         if unknown:
             note = f"areas are undefined: the pixel area of {plural(unknown, 'mask')} is unknown"
@@ -144,7 +144,7 @@ class AreaPlan(Plan):
                 better=None,
             )
             for name, title, values in zip(
-                _COLUMNS, titles, self._hectares(found.total), strict=True
+                _COLUMNS, titles, self._hectares(counted.total), strict=True
             )
         ]
         about = "Area of each class in truth and prediction."

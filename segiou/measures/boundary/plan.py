@@ -82,12 +82,12 @@ class BoundaryPlan(Plan):
         """Describe the differences in options."""
         return str(self.measure.difference(other.measure))
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """Every measure as a column, of which text shows Boundary IoU."""
         names, include = self.classes.labels.class_names, self.classes.include
-        rows: Any = boundary_rows(self.counts(found.total).summed(), names, include=include)
+        rows: Any = boundary_rows(self.counts(counted.total).summed(), names, include=include)
         columns = [self._column(row) for row in rows if row["classes"]]
-        columns[0] = replace(columns[0], intervals=found.intervals.get("boundary_iou"))
+        columns[0] = replace(columns[0], intervals=counted.intervals.get("boundary_iou"))
         data = {"boundary": tuple(rows), "boundary_options": self.measure.to_dict()}
         return ScoreTable(
             "boundaries",

@@ -104,9 +104,9 @@ class LesionOptions(Measure):
 def _check_values(protocol: LesionProtocol, labels: LabelSet) -> None:
     """Raise ValueError if a label set has classes other than those of the regions."""
     wanted = {value for values in (protocol.regions or {}).values() for value in values}
-    named = labels.name if labels.name in labelset_names() else protocol.label_set
-    unknown = [one for one in labels.classes if not {0, *wanted}.intersection(one.values)]
-    if not wanted or (named == protocol.label_set and not unknown):
+    label_set = labels.name if labels.name in labelset_names() else protocol.label_set
+    unknown = [entry for entry in labels.classes if not {0, *wanted}.intersection(entry.values)]
+    if not wanted or (label_set == protocol.label_set and not unknown):
         return
     what = f"label set {labels.name!r} has other classes"
     if unknown:
@@ -223,10 +223,10 @@ class LesionPlan(Plan):
             columns[f"lesions_{name}"] = parts["lesions"][..., at].sum(-1)
         return columns
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """Lesions of each region and the scores."""
-        plain = super().table(found)
-        numbers = found.total["lesions"].sum(0)
+        plain = super().table(counted)
+        numbers = counted.total["lesions"].sum(0)
         columns = [
             ScoreValues.of_counts(
                 f"lesions_{name}", name.replace("_", " "), plain.rows, column, [column.sum()]
@@ -242,7 +242,7 @@ class LesionPlan(Plan):
             (plain.columns[0], *columns, *plain.columns[1:]),
             note=(
                 f"lesions: protocol {self.protocol.name} ({self.protocol.description}); F1 covers "
-                f"all lesions, Dice and HD95 are means over {found.images} cases"
+                f"all lesions, Dice and HD95 are means over {counted.images} cases"
             ),
             of="region",
             empty=(*(~numbers.any(1)).tolist(), False),

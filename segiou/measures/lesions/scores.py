@@ -293,7 +293,7 @@ def _lesion(
 ) -> dict[str, Any]:
     """Scores of one true lesion and its matched predicted objects."""
     pixels = objects.pixels[0][i]
-    both = sum(objects.both.get((i, j), 0) for j in paired)
+    common = sum(objects.both.get((i, j), 0) for j in paired)
     total = pixels + sum(objects.pixels[1][j] for j in paired)
     distance, near = math.inf, 0.0
     if paired:
@@ -309,8 +309,8 @@ def _lesion(
         "id": i,
         "pred": paired,
         "volume": pixels * math.prod(steps),
-        "dice": 2 * both / total,
-        "iou": both / (total - both),
+        "dice": 2 * common / total,
+        "iou": common / (total - common),
         "surface_dice": near if protocol.surface_dice else math.nan,
         "hausdorff_95": distance,
     }
@@ -345,18 +345,18 @@ def _surfaces(
     """HD95, and the mean of both shares within the tolerance."""
     convention = CONVENTIONS[protocol.convention]
     pair = SurfacePair(*label_arrays(truth, pred), steps, convention.surface)
-    both = convention.distances(pair, {1: (1,)}, (95.0,)).get(1, Both())
-    sizes = [side.size for side in both]
+    surfaces = convention.distances(pair, {1: (1,)}, (95.0,)).get(1, Both())
+    sizes = [side.size for side in surfaces]
     if not all(sizes):
         state = LONE[2 * (sizes[0] > 0) + (sizes[1] > 0)]
         lone = convention.filling("hausdorff_percentile", state, {})
         return float(lone), 0.0 if any(sizes) else math.nan
-    hausdorff_95 = both.percentile(convention.percentile, 0.95)
+    hausdorff_95 = surfaces.percentile(convention.percentile, 0.95)
     if not protocol.surface_dice:
         return hausdorff_95, 0.0
     # The tools of the other conventions compare rounded numbers.
     reached = reached_by(tolerance) if protocol.convention == "segiou" else tolerance
-    there, back = (side.within(reached) / side.size for side in both)
+    there, back = (side.within(reached) / side.size for side in surfaces)
     return hausdorff_95, (there + back) / 2
 
 

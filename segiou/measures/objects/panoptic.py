@@ -281,7 +281,7 @@ class PanopticCounts(ObjectCounts):
         shared = SharedPixels(in_truth, in_pred, pixels, [len(pixels)], [tuple(crowd)])
         return self.shared_matches(shared)
 
-    def shared_matches(self, found: SharedPixels, *, split_stuff: bool = False) -> Matches:
+    def shared_matches(self, shared: SharedPixels, *, split_stuff: bool = False) -> Matches:
         """Match the segments of several images, given the pixels that they share.
 
         Parameters
@@ -291,14 +291,14 @@ class PanopticCounts(ObjectCounts):
         split_stuff : bool
             Whether the segments of a stuff class are matched one by one.
         """
-        image = np.repeat(np.arange(len(found.sizes)), found.sizes)
-        truth = self._segments(0, found.truth, split_stuff)
-        pred = self._segments(1, found.pred, split_stuff)
-        pixels = found.pixels
+        image = np.repeat(np.arange(len(shared.sizes)), shared.sizes)
+        truth = self._segments(0, shared.truth, split_stuff)
+        pred = self._segments(1, shared.pred, split_stuff)
+        pixels = shared.pixels
         if self._protocol.void == "drop":
             kept = truth >= 0  # codes of void are negative
             image, truth, pred, pixels = (each[kept] for each in (image, truth, pred, pixels))
-        return self._match((image, truth), (image, pred), pixels, found.crowds)
+        return self._match((image, truth), (image, pred), pixels, shared.crowds)
 
     def _segments(self, side: int, codes: NDArray[Any], split_stuff: bool = False) -> Ints:
         """Packed class index and id of each segment; void, and a stuff class, is one segment."""

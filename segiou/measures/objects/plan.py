@@ -141,13 +141,13 @@ class ObjectPlan(Plan):
         numbers = {"objects_found": tp, "objects_false_positive": fp, "objects_missed": fn}
         return {**numbers, **super().columns(parts)}
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """Qualities and numbers per class, and the means of things and stuff."""
-        counts = self.counts(found.total, found.images)
+        counts = self.counts(counted.total, counted.images)
         summary: Any = counts.summary()
         parts = _parts(counts.things)
         first, *others = (
-            _with_means_of(found.values_of(score), [summary[part] for part in parts])
+            _with_means_of(counted.values_of(score), [summary[part] for part in parts])
             for score in self.scores.values()
         )
         numbers = self._number_columns(counts, parts.values())
@@ -159,7 +159,7 @@ class ObjectPlan(Plan):
             counts.class_names,
             (first, *numbers, *others),
             tuple(_MEANS[part] for part in parts),
-            self._note(counts, summary, found.tally),
+            self._note(counts, summary, counted.tally),
             "name",
             tuple(not any(row) for row in zip(*rows_of, strict=True)),
             data={"objects": {**summary, "options": self.measure.to_dict()}},

@@ -187,7 +187,7 @@ def page_curves(histogram: ScoreHistogram, bins: int) -> Iterator[RowCurves]:
         shown = _shown(table.recall[c], at)
         values = {"IoU": table.iou, "precision": table.precision, "recall": table.recall}
         series = {"threshold": tuple(float(f"{x:.5g}") for x in table.thresholds[shown])}
-        series |= {title: _plain(one[c][shown]) for title, one in values.items()}
+        series |= {title: _plain(values_of[c][shown]) for title, values_of in values.items()}
         calibration = histogram.calibration(bins, c)
         filled = calibration.pixels > 0
         confidence, accuracy = calibration.confidence[filled], calibration.accuracy[filled]
@@ -226,7 +226,7 @@ class HistogramTable(ScoreTable):
         """Precision, recall and IoU by threshold, and the reliability diagram of each class."""
         assert self.histogram is not None
         every = page_curves(self.histogram, self.diagram_rows)
-        return tuple(one for one in every if one.row in self.rows)
+        return tuple(curve for curve in every if curve.row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -418,26 +418,26 @@ class ScorePlan(Plan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """Areas and best IoU as means of the classes; calibration errors of the highest scores."""
-        return {name: self._score(name, one) for name, one in self._formulas.items()}
+        return {name: self._score(name, formula) for name, formula in self._formulas.items()}
 
-    def _score(self, name: str, one: Formula) -> Score:
-        is_mean, include = one.overall is None, self.channels.include
+    def _score(self, name: str, formula: Formula) -> Score:
+        is_mean, include = formula.overall is None, self.channels.include
 
         def evaluate(flat: NDArray[Any]) -> Floats:
             cells = flat.reshape(*flat.shape[:-1], *self._shape)
-            each = one.of_classes(cells, np)
-            if one.overall is None:
+            each = formula.of_classes(cells, np)
+            if formula.overall is None:
                 return with_mean(each, include)
-            return np.concatenate([one.overall(cells, np)[..., None], each], -1)
+            return np.concatenate([formula.overall(cells, np)[..., None], each], -1)
 
         return Score(
             name,
-            one.title,
+            formula.title,
             self.channels.labels.class_names,
             lambda parts: parts["cells"],
             evaluate,
             self._seen,
-            better=one.better,
+            better=formula.better,
             is_mean=is_mean,
             include=include if is_mean else None,
             weights=(lambda flat: weights_of(evaluate(flat)[1:], include)) if is_mean else None,
@@ -463,13 +463,13 @@ class ScorePlan(Plan):
             columns |= by_name if detailed else {name: by_name[name]}
         return columns
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """Scores of each class with its best threshold; JSON adds the diagram."""
-        cells = found.total.dense("cells")[0][: self.channels.num_classes + 2]
+        cells = counted.total.dense("cells")[0][: self.channels.num_classes + 2]
         best = curves.best_threshold(
             cells[:-2], self.bins.edges, self.channels.include, "iou", beta=1.0
         )
-        usual = super().table(found)
+        usual = super().table(counted)
         table = HistogramTable(
             self.key,
             "Scores",
@@ -479,7 +479,7 @@ class ScorePlan(Plan):
             tuple(_with_thresholds(usual.columns, best)),
             note=self._note(best),
             empty=usual.empty,
-            histogram=self.histogram(found.total, found.images),
+            histogram=self.histogram(counted.total, counted.images),
             diagram_rows=self.measure.rows,
         )
         calibration = top_calibration(cells, self.bins, self.measure.rows)

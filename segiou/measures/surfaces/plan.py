@@ -296,11 +296,11 @@ class SurfacePlan(Plan):
         """Mean distance of each case, then its structures."""
         return with_mean(self._of_cases(name, parts), np.ones(len(self.structures), bool))
 
-    def table(self, found: Counted) -> ScoreTable:
+    def table(self, counted: Counted) -> ScoreTable:
         """States of each structure and its scores over the cases."""
-        rows = self.rows(found.total, found.ids())
+        rows = self.rows(counted.total, counted.ids())
         summary: Any = rows.summary()
-        columns = self._columns(summary, found)
+        columns = self._columns(summary, counted)
         plan, case_rows = self.described(), self._case_rows(rows)
         names = [f"hausdorff_{percentile:g}" for percentile in self.options.percentiles]
         first = (*names, "hausdorff")[0]
@@ -335,7 +335,7 @@ class SurfacePlan(Plan):
             for place, (case, label, state) in enumerate(about)
         )
 
-    def _columns(self, summary: Any, found: Counted) -> list[ScoreValues]:
+    def _columns(self, summary: Any, counted: Counted) -> list[ScoreValues]:
         """States, then the mean, median and mean of found cases of every measure."""
         columns = []
         for state in ("found", "missed", "false_positive"):
@@ -346,16 +346,16 @@ class SurfacePlan(Plan):
         measures = {n: None for row in summary for n, value in row.items() if type(value) is dict}
         kinds = ("mean", "median", "mean_of_found")
         columns += [
-            self._column(name, kind, summary, found)
+            self._column(name, kind, summary, counted)
             for name in measures
             for kind in (kinds[:1] if name.startswith(_PARTS_OF_F1) else kinds)
         ]
         return columns
 
-    def _column(self, name: str, kind: str, summary: Any, found: Counted) -> ScoreValues:
+    def _column(self, name: str, kind: str, summary: Any, counted: Counted) -> ScoreValues:
         """The mean, median or mean of found cases of a measure."""
         head, score = self._shown.get((name, kind), ""), self._score_of(name, kind)
-        values = None if score is None else found.values_of(score)
+        values = None if score is None else counted.values_of(score)
         column = ScoreValues(
             f"{name}:{kind}",
             head,

@@ -290,7 +290,9 @@ def render_page(
         "images": None if table is None else table.payload(colors, chosen)
     }
     sections = [part["section"] for part in context.get("measured", ()) if part["section"]]
-    return assemble(template, context, data, ([s for one in sections for s in one.styles], ()))
+    return assemble(
+        template, context, data, ([s for section in sections for s in section.styles], ())
+    )
 
 
 def _images_of(
@@ -343,7 +345,8 @@ def _cautioned(report: Report, table: ImageTable | None) -> dict[str, list[int]]
     """The places of the listed images of each caution, by its title."""
     place = {} if table is None else {id: i for i, id in enumerate(table.ids)}
     return {
-        one.title: [place[id] for id in one.images if id in place] for one in report.image_cautions
+        caution.title: [place[id] for id in caution.images if id in place]
+        for caution in report.image_cautions
     }
 
 
@@ -443,7 +446,7 @@ def _measured(table: ScoreTable, section: Section | None) -> dict[str, Any]:
         order = np.argsort(first.values, kind="stable").tolist()
         places = {table.rows[row]: place for place, row in enumerate(order)}
         table = table.taken(order)
-        curves = tuple(sorted(curves, key=lambda one: places[one.row]))
+        curves = tuple(sorted(curves, key=lambda curve: places[curve.row]))
     about = {"name": table.key, "title": table.title, "about": table.about}
     return {**about, "scores": score_part(table), "curves": curves, "section": section}
 
@@ -501,5 +504,5 @@ def _cases(report: Report, run: Run | None) -> dict[str, list[CaseTable]]:
         return {}
     # Tables of measures come last, in the order of their plans.
     tables = report.tables[len(report.tables) - len(run.plans) :]
-    both = zip(tables, run.plans, strict=True)
-    return {table.key: case_tables(run, plan) for table, plan in both}
+    pairs = zip(tables, run.plans, strict=True)
+    return {table.key: case_tables(run, plan) for table, plan in pairs}
