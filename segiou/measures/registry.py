@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from re import findall
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -23,21 +24,17 @@ if TYPE_CHECKING:
 
 #: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0
-#: Options of the command line and keys of the JSON report; no measure may have such a key.
-RESERVED = frozenset(
+#: Keys of the JSON report, beside the keys of measures.
+_OF_REPORTS = frozenset(
     findall(
         r"\w+",
         """
-        allow_lossy backend baseline blocks boundary_options boundary_tolerance classes cohen_kappa
-        common compiled dask detail empty examples exclude extra fail_if_worse fail_over fail_under
-        fine_grained format format_version frequency_weighted_iou gap geometry group_by groups help
-        help_all html ids ignore ignored images intervals junit key labels left_out level majority
-        matrix matrix_cells mean_accuracy mean_dice mean_iou mean_iou_classes method min_size
-        missing name names never_predicted next_steps no_open num_classes on_error output pairs
-        panel per_image pixel_accuracy pixels plots pred pred_labels pred_suffix problems processes
-        protocol provenance quiet resamples resize_pred reverse rule run seed segiou_version shard
-        skipped sort spacing surface surface_cases surface_plan things thresholds title truth
-        truth_suffix unassigned version workers worst worst_by worst_images
+        backend boundary_options case_means classes cohen_kappa compiled fine_grained format
+        format_version frequency_weighted_iou gap groups ignored ignored_predictions image_cautions
+        intervals left_out majority matrix matrix_cells mean_accuracy mean_dice mean_iou
+        mean_iou_classes never_predicted next_steps num_classes pairs pixel_accuracy pixels
+        protocol provenance rule score_histograms segiou_version skipped surface_cases surface_plan
+        threshold_gains title unassigned worst_images
         """,
     )
 )
@@ -61,6 +58,15 @@ def measure_keys() -> tuple[str, ...]:
 def own_keys() -> tuple[str, ...]:
     """Keys of segiou's own measures."""
     return plugin_names("measures", own=True)
+
+
+@cache
+def option_names() -> frozenset[str]:
+    """Names of the options of all commands, in the tables of the core and of segiou's measures."""
+    folders = files("segiou") / "cli", *(files("segiou") / "measures" / key for key in own_keys())
+    tables = [(folder / "options.txt").read_text("utf-8") for folder in folders]
+    names = {name for table in tables for name in findall(r"(?m)^  (?:-\w, )?--([\w-]+)", table)}
+    return frozenset(name.replace("-", "_") for name in {*names, "help", "help-all", "version"})
 
 
 @cache
@@ -197,7 +203,8 @@ def measures_from_options(
 
 def _requested_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> list[str]:
     # Nobody can ask for a measure of another package whose key is an option of segiou.
-    named = {key: [key] for key in measure_keys() if key not in RESERVED} | {**options}
+    foreign = plugin_names("measures", own=False)
+    named = {key: [key] for key in foreign if key not in option_names()} | {**options}
     return [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
 
 
@@ -287,18 +294,17 @@ def check_key(kind: type[Measure]) -> None:
     if key in own_keys() and not issubclass(kind, measure_of(key)):
         msg = f"the measure {key!r} is defined by segiou and {package}; rename it in {package}"
         raise ValueError(msg)
-    if key not in own_keys() and (key in RESERVED or is_taken(key)):
+    if key not in own_keys() and (key in option_names() or is_taken(key)):
         msg = f"the key {key!r} of a measure of {package} is a name of segiou; rename it there"
         raise ValueError(msg)
 
 
 def is_taken(score: str) -> bool:
-    """Whether segiou has a score, column or option of this name."""
+    """Whether segiou has a score, a column or a key of reports of this name."""
     from segiou.metrics import overall
 
-    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
-    several = set(spellings(score))
-    return bool(several & taken or several & RESERVED or several & overall.__dict__.keys())
+    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *_OF_REPORTS, *own_scores()}
+    return not {*spellings(score)}.isdisjoint(taken | overall.__dict__.keys())
 
 
 def check_scores(plans: Iterable[Plan]) -> None:

@@ -16,7 +16,9 @@ import pytest
 
 from segiou._support import optional
 from segiou.cli.main import main
-from segiou.measures import Field, Parts
+from segiou.measures import Field, Parts, measure_of
+from segiou.measures.registry import is_taken, own_keys
+from segiou.report.report_dict import ReportDict
 
 #: A measure of the number of pixels of each class; braces are filled by tests.
 MODULE = '''
@@ -101,6 +103,30 @@ def install(tmp_path, monkeypatch):
 def score(command, folders):
     places = folders / "truth", folders / "good", "--labels", folders / "set.toml", "--quiet"
     return lambda *arguments: command("score", *places, *arguments)
+
+
+OPTIONS = [
+    "roi",
+    "columns",
+    "array_key",
+    "per_case",
+    "model",
+    "topology_classes",
+    "no_open",
+    "help",
+]
+
+
+@pytest.mark.parametrize("key", [*OPTIONS, "matrix", "image_cautions", "boundary_options"])
+def test_a_key_named_like_an_option_or_a_key_of_a_report_is_refused(install, key):
+    install(key=key)
+    with pytest.raises(ValueError, match=f"key '{key}' of a measure of pack-{key} 1.0 is a name"):
+        measure_of(key)
+
+
+def test_every_key_of_a_report_is_taken():
+    free = {key for key in ReportDict.__annotations__ if not is_taken(key)}
+    assert free <= {*own_keys()}
 
 
 def test_a_score_named_like_a_column_is_refused(install, score):
