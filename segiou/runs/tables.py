@@ -75,12 +75,17 @@ def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ())
         row_of(name.row, rows_of_score(name.score, options, plans), name.score)
 
 
-def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats:
-    """How unusual the confusion of each image is, (N,): its largest share · √extent.
+def unusual(share: Floats, extent: Floats) -> Floats:
+    """How unusual confusions are: share · √extent.
 
-    The share of a pair of different classes is that of its pixels in all images, and the extent
-    that in the image. Images whose truth may be wrong have large values.
+    The share is that of the pixels with this pair of classes in all images, and the extent that
+    of the pixels of the image. Where the truth may be wrong, values are large.
     """
+    return share * np.sqrt(extent)
+
+
+def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats:
+    """How unusual the confusion of each image is, (N,): the largest of its pairs of classes."""
     owner = np.repeat(np.arange(len(block)), block.sizes)
     truth, pred = np.divmod(block.cells, whole.num_classes + 1)
     known = pred < whole.num_classes
@@ -88,7 +93,7 @@ def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats
     at = np.flatnonzero(known & (truth != pred))
     total = whole.cells.values[np.searchsorted(whole.cells.indices, block.cells[at])]
     pixels, worst = block.values[at], np.zeros(len(block))
-    np.maximum.at(worst, owner[at], pixels / total * np.sqrt(pixels / valid[owner[at]]))
+    np.maximum.at(worst, owner[at], unusual(pixels / total, pixels / valid[owner[at]]))
     return worst
 
 

@@ -19,6 +19,7 @@ from segiou.inference.scored_runs import of_volumes, unit_of_pixels
 from segiou.inference.units import Groups, groups_of
 from segiou.metrics.ratio import ratio
 from segiou.runs.run import Run
+from segiou.runs.tables import unusual
 from segiou.suspects.result import (
     VERDICTS,
     ClassPair,
@@ -316,7 +317,7 @@ def _ranked(rows: _Rows, pairs: _Pairs, units: Ints) -> _Ranked:
     others = everywhere - in_unit.of(key * number + units[rows.image])
     share = ratio(rows.size, rows.size + others)
     extent = ratio(rows.size, pairs.valid[rows.image])
-    score = share * np.sqrt(extent * rows.whole) * rows.margin**2
+    score = unusual(share, extent * rows.whole) * rows.margin**2
     elsewhere = _seen_elsewhere(rows, key, units)
     return _Ranked(**vars(rows), extent=extent, share=share, elsewhere=elsewhere, score=score)
 

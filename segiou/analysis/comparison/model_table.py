@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from segiou._support.numbers import shown, shown_range
 from segiou._support.text import Json, listed, plain
 from segiou.analysis.comparison import text as comparison_text
-from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison, Difference
+from segiou.analysis.comparison.side_by_side import compare_scores
 from segiou.document.findings import Finding
 from segiou.document.parts import Cell, Column, Part, Table
 from segiou.inference.intervals import Interval, Intervals, confidence_intervals
@@ -197,10 +197,7 @@ def model_table(
     [('0', 0.6154, 1.0), ('1', 0.375, 1.0), ('mean', 0.4952, 1.0)]
     """
     several = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
-    if not several:
-        msg = "metrics is empty; pass at least one score, such as 'dice'"
-        raise ValueError(msg)
-    comparisons = [compare(*runs, metric=metric, **options) for metric in several]
+    comparisons = compare_scores(*runs, metrics=several, **options).comparisons
     limits = None
     if intervals:
         chosen = {name: options[name] for name in _OF_INTERVALS if name in options}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import logging
-import lzma
 import math
 from contextlib import suppress
 from importlib.util import find_spec
@@ -20,11 +19,23 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.masks.finding import is_raster
-from segiou.masks.formats.decompression import inflater, size_within
+from segiou.masks.formats.decompression import inflater
 from segiou.masks.formats.georeference import raster_of, stored_nodata
 from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.formats.rasters import GdalMask, WholeNumbers, open_by_gdal, whole_numbers
-from segiou.masks.raw_mask import MaskError, RawMask, check_upright, damage
+from segiou.masks.formats.tiff_pages import (
+    DEFLATE,
+    ENGINES,
+    REDUCED,
+    check_decompressed_size,
+    check_decompressed_sizes,
+    check_page,
+    mask_page,
+    most_bytes,
+    segment_size,
+    whole_pages,
+)
+from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.windows import FileMask, RemoteFile, limits
 
 # Our errors quote what these libraries log about corrupt files; without a handler, logging
@@ -36,33 +47,21 @@ for _reader in ("tifffile", "rasterio"):
 _MOST_PIXELS = 1 << 28
 #: Tiles and strips are decompressed whole; larger ones would need too much memory.
 _MOST_SEGMENT_BYTES = 1 << 28
-#: Tiles may have more pixels than their image, but not many more.
-_MOST_TILE_PIXELS = 1 << 24
 _PART_BYTES = 1 << 20
-_HEADER_BYTES = 8
 #: PhotometricInterpretation of colour maps.
 _INDEXED = 3
-#: Without these tags, tifffile's defaults turn compressed pixels into noise.
-_REQUIRED = ("Compression", "PhotometricInterpretation")
-_DEFLATE = (8, 32946)
-#: Decompressors of compressions with unbounded ratios: Deflate and LZMA.
-_ENGINES = {**dict.fromkeys(_DEFLATE, inflater.decompressobj), 34925: lzma.LZMADecompressor}
 #: What remains to be done about a compression that nothing installed decompresses.
 _IMAGECODECS = "pip install imagecodecs"
 _SAVE = "or save it with 8 bits and deflate, in tiles of 256 × 256 or so"
 #: Compressions that tifffile supports without imagecodecs, including none and PackBits.
-_SUPPORTED = {1, 32773, *_ENGINES}
+_SUPPORTED = {1, 32773, *ENGINES}
 #: Bits per sample that tifffile decodes without imagecodecs.
 _WHOLE_BITS = {1, 8, 16, 32, 64}
-#: Segments below this size cannot decompress to a harmful size.
-_HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 _SIXTEEN_BITS = "has 16 bits per channel; save colours with 8 bits"
 #: SampleFormat of unsigned integers.
 _UNSIGNED = 1
-#: Flag of pages that are overviews, as in a COG.
-_REDUCED = 1
 _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
 #: GDAL decompresses strips whole; larger ones would need too much memory.
 _MOST_BLOCK_BYTES = 1 << 30
@@ -79,7 +78,7 @@ def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask
         if _is_stack(file, path):
             values = _stacked(file, data, path)
             return RawMask(values, "tiff", *_kind(file.pages.first))
-        page = _mask_page(file, len(data), path)
+        page = mask_page(file, len(data), path)
         height, width = page.imagelength, page.imagewidth
         if height * width > _MOST_PIXELS:
             problem = (
@@ -88,7 +87,7 @@ def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask
             )
             raise MaskError(path, problem)
         if not _is_deflated_labels(page):
-            _check_decompressed_sizes(page, data, path)
+            check_decompressed_sizes(page, data, path)
         (kind, lossy), raster = _kind(page), raster_of(page)
         if not _can_decode(page) and _pillow_keeps(page):
             from segiou.masks.formats.image_files import from_image
@@ -156,25 +155,25 @@ def scores_from_tiff(data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
 
 def _planes(file: Any, data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
     """The values of all pages of a file that has one image of several planes."""
-    pages = _whole_pages(file, path)
-    whole = [one for one in file.series if not int(one.keyframe.subfiletype) & _REDUCED]
+    pages = whole_pages(file, path)
+    whole = [one for one in file.series if not int(one.keyframe.subfiletype) & REDUCED]
     if len(whole) != 1:
         raise MaskError(path, f"contains {len(whole)} images; save each as a separate file")
     series: Any = whole[0]
     _check_planes(file, series, pages, len(data), path)
     fits(tuple(series.shape))
     for page in pages:
-        _check_page(page, len(data), path)
+        check_page(page, len(data), path)
         if not _can_decode(page):
             problem = f"{_encoding(page)} of several planes, which needs {_IMAGECODECS}; {_SAVE}"
             raise MaskError(path, problem)
-        _check_decompressed_sizes(page, data, path)
+        check_decompressed_sizes(page, data, path)
     return np.asarray(series.asarray())
 
 
 def _is_stack(file: Any, path: str | Path) -> bool:
     """Whether a file has several planes, of which all but the first may have no page."""
-    if len(_whole_pages(file, path)) > 1:
+    if len(whole_pages(file, path)) > 1:
         return True
     return bool(file.is_imagej or file.is_shaped) and file.series[0].size != file.pages.first.size
 
@@ -236,7 +235,7 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
         page: Any = opened.pages.first
         if page.imagelength * page.imagewidth < least:
             return None
-        page = _mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
+        page = mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
         mode = _mode(page, path)
         if mode == "RGB" and (page.samplesperpixel, page.planarconfig, page.dtype) != (3, 1, "u1"):
             problem = "is large and has an alpha channel, planes or 16 bits; save it as plain RGB"
@@ -260,7 +259,7 @@ class TiffMask(FileMask):
     def __init__(self, path: str | Path, page: Any, mode: str, remote: RemoteFile | None) -> None:
         self._page = page
         self._color = (3,) if mode == "RGB" else ()
-        self._segment = _segment_size(page)
+        self._segment = segment_size(page)
         self._across = -(-page.imagewidth // self._segment[1])
         in_turn = _is_large(page) and page.compression != 1
         self._inflated = _InflatedRows(self) if in_turn else None
@@ -312,7 +311,7 @@ class TiffMask(FileMask):
         if _is_deflated_labels(page):
             with damage(self.path, "is a corrupt TIFF"):
                 return _inflated(page, data, segment, self.path)
-        _check_decompressed_size(page, data, segment, self.path)
+        check_decompressed_size(page, data, segment, self.path)
         with damage(self.path, "is a corrupt TIFF"):
             decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
         pixels: NDArray[Any] = decoded[0]
@@ -386,105 +385,9 @@ def _mode(page: Any, path: str | Path) -> str:
     raise MaskError(path, f"has {samples} channels ({kind}); expected one")
 
 
-def _mask_page(file: Any, size: int, path: str | Path) -> Any:
-    """The page of the mask in a TIFF of ``size`` bytes; overviews of a COG are skipped."""
-    pages = _whole_pages(file, path)
-    if len(pages) != 1:
-        raise MaskError(
-            path, f"has {len(pages)} pages; expected one. Save each page as a separate file"
-        )
-    _check_page(pages[0], size, path)
-    return pages[0]
-
-
-def _whole_pages(file: Any, path: str | Path) -> list[Any]:
-    """The pages of a TIFF that are not overviews."""
-    pages = list(file.pages)
-    kinds = [int(page.subfiletype) for page in pages]
-    if 4 in kinds:
-        problem = "contains a validity mask page; store nodata as a pixel value instead"
-        raise MaskError(path, problem)
-    if Path(f"{path}.msk").is_file():
-        problem = "has an external mask file (.msk); store nodata as a pixel value instead"
-        raise MaskError(path, problem)
-    return [p for i, p in enumerate(pages) if i == 0 or not kinds[i] & _REDUCED]
-
-
-def _check_page(page: Any, size: int, path: str | Path) -> None:
-    """Raise an error unless a file of ``size`` bytes contains all pixels of a page.
-
-    tifffile would read missing tiles as zeros, which could be a class or a score.
-    """
-    if absent := [name for name in _REQUIRED if name not in page.tags]:
-        raise MaskError(path, f"is a corrupt TIFF: no {', '.join(absent)} tag")
-    if not hasattr(page.photometric, "name"):
-        problem = f"is a corrupt TIFF: its PhotometricInterpretation is {page.photometric!r}"
-        raise MaskError(path, problem)
-    check_upright(int(page.tags.valueof("Orientation", 1)), path)
-    if page.predictor == 3 and page.dtype is not None and page.dtype.kind in "biu":
-        raise MaskError(path, "uses predictor 3, which is for floats; save it with predictor 2")
-    _check_segments(page, size, path)
-
-
-def _check_segments(page: Any, size: int, path: str | Path) -> None:
-    """Raise an error if tiles or strips are missing from a file of ``size`` bytes."""
-    height, width = page.imagelength, page.imagewidth
-    tall, wide = _segment_size(page)
-    if min(height, width, tall, wide) < 1:
-        raise MaskError(
-            path, f"is a corrupt TIFF: {width} × {height} pixels in pieces of {wide} × {tall}"
-        )
-    if tall * wide > max(_MOST_TILE_PIXELS, 4 * height * width):
-        problem = f"has tiles of {wide} × {tall} pixels for an image of {width} × {height}"
-        raise MaskError(path, f"{problem}; save it in tiles of 256 × 256 or so")
-    planes = page.samplesperpixel if page.planarconfig == 2 else 1
-    down = -(-height // tall)
-    expected = down * -(-width // wide) * planes * page.imagedepth
-    offsets, counts = page.dataoffsets, page.databytecounts
-    # As listed in the file, before tifffile fills gaps.
-    if _listed(page) != (width, height, tuple(offsets), tuple(counts)) or len(offsets) != expected:
-        problem = f"is a corrupt TIFF: lists {len(offsets)} tiles or strips, expected {expected}"
-        raise MaskError(path, problem)
-    for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
-        if offset == count == 0:
-            problem = f"does not contain tile or strip {i} (SPARSE_OK); save it with all of them"
-            raise MaskError(path, problem)
-        rows = tall if page.is_tiled else min(tall, height - tall * (i % down))
-        if offset < _HEADER_BYTES or offset + count > size:
-            problem = "is outside the file's data"
-        else:
-            problem = _size_problem(count, rows * _row_bytes(page, wide), page.compression != 1)
-        if problem:
-            raise MaskError(path, f"is a corrupt TIFF: tile or strip {i} {problem}")
-
-
-def _size_problem(count: int, unpacked: int, is_packed: bool) -> str:
-    """Why a tile or strip cannot have ``count`` bytes; empty if it can."""
-    if count < (1 if is_packed else unpacked):
-        return "has too few bytes"
-    # Compressed data are never much larger than the pixels, except in a bomb.
-    return "has too many bytes" if is_packed and count > 2 * unpacked + 4096 else ""
-
-
-def _segment_size(page: Any) -> tuple[int, int]:
-    """Height and width of a page's tiles or strips."""
-    if page.is_tiled:
-        return page.tilelength, page.tilewidth
-    return min(page.rowsperstrip, page.imagelength), page.imagewidth
-
-
-def _listed(page: Any) -> tuple[Any, ...]:
-    """Size, offsets and lengths as stored, before tifffile interprets them."""
-    values = []
-    for code in (256, 257, *((324, 325) if page.is_tiled else (273, 279))):
-        tags = page.tags.getall(code) or []
-        values.append(tags[0].value if len(tags) == 1 else None)
-    return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
-
-
 def _is_large(page: Any) -> bool:
     """Whether tiles or strips are too large to be read whole."""
-    pixels = math.prod(_segment_size(page)) * page.samplesperpixel
+    pixels = math.prod(segment_size(page)) * page.samplesperpixel
     return bool(pixels * page.dtype.itemsize > _MOST_SEGMENT_BYTES)
 
 
@@ -493,12 +396,7 @@ def _has_rows(page: Any) -> bool:
     is_plain = not page.is_tiled and page.bitspersample == 8 * page.dtype.itemsize
     if page.compression == 1:
         return bool(is_plain and page.predictor == 1)
-    return is_plain and page.compression in _DEFLATE and page.predictor in (1, 2)
-
-
-def _row_bytes(page: Any, width: int) -> int:
-    samples = page.samplesperpixel if page.planarconfig == 1 else 1
-    return -(-width * samples * int(page.bitspersample) // 8)
+    return is_plain and page.compression in DEFLATE and page.predictor in (1, 2)
 
 
 def _is_deflated_labels(page: Any) -> bool:
@@ -507,7 +405,7 @@ def _is_deflated_labels(page: Any) -> bool:
     Without imagecodecs, tifffile decompresses them by the slower zlib, after their sizes are known.
     """
     return bool(
-        page.compression in _DEFLATE
+        page.compression in DEFLATE
         and page.predictor in (1, 2)
         and page.dtype is not None
         and page.dtype.kind in "iu"
@@ -518,7 +416,7 @@ def _is_deflated_labels(page: Any) -> bool:
 
 def _all_inflated(page: Any, data: bytes, path: str | Path) -> NDArray[Any]:
     """The labels of a page of deflated tiles or strips."""
-    (tall, wide), across = _segment_size(page), -(-page.imagewidth // _segment_size(page)[1])
+    (tall, wide), across = segment_size(page), -(-page.imagewidth // segment_size(page)[1])
     values = np.empty((page.imagelength, page.imagewidth), page.dtype)
     for segment, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
         top, left = segment // across * tall, segment % across * wide
@@ -530,10 +428,10 @@ def _all_inflated(page: Any, data: bytes, path: str | Path) -> NDArray[Any]:
 
 def _inflated(page: Any, packed: bytes, segment: int, path: str | Path) -> NDArray[Any]:
     """The pixels of a deflated tile or strip."""
-    tall, wide = _segment_size(page)
+    tall, wide = segment_size(page)
     rows = tall if page.is_tiled else min(tall, page.imagelength - segment * tall)
     engine, dtype = inflater.decompressobj(), page.dtype.newbyteorder(page.parent.byteorder)
-    most = _most_bytes(page)
+    most = most_bytes(page)
     unpacked = engine.decompress(packed, most + 1)
     is_short = len(unpacked) < rows * wide * dtype.itemsize or not engine.eof
     if is_short or len(unpacked) > most:
@@ -543,29 +441,6 @@ def _inflated(page: Any, packed: bytes, segment: int, path: str | Path) -> NDArr
     if page.predictor == 2:
         pixels = pixels.astype(page.dtype).cumsum(axis=1, dtype=page.dtype)
     return pixels
-
-
-def _most_bytes(page: Any) -> int:
-    """The size to which a sound tile or strip decompresses at most."""
-    tall, wide = _segment_size(page)
-    return 2 * tall * _row_bytes(page, wide) + 4096
-
-
-def _check_decompressed_sizes(page: Any, data: bytes, path: str | Path) -> None:
-    for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
-        _check_decompressed_size(page, data[at : at + count], i, path)
-
-
-def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str | Path) -> None:
-    """Raise an error if a tile or strip would decompress to far more than its pixels."""
-    if len(packed) < _HARMLESS_BYTES or page.compression not in _ENGINES:
-        return
-    most = _most_bytes(page)
-    # tifffile reports other problems.
-    with suppress(inflater.error, lzma.LZMAError):
-        if size_within(_ENGINES[page.compression](), packed, most + 1) > most:
-            problem = f"is a corrupt TIFF: tile or strip {segment} is too large"
-            raise MaskError(path, problem)
 
 
 def _encoding(page: Any) -> str:
