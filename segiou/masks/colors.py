@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -252,7 +252,7 @@ def clash_of_sides(
     for path, palette, used in first:
         for index, rgb in colors_of(palette, used).items():
             of_index.setdefault(index, (rgb, path))
-            if _is_unique(index, palette):
+            if _is_unique(index, palette, used):
                 of_color.setdefault(rgb, (index, path))
     known = {rgb for rgb, _ in of_index.values()}
     for path, palette, used in second:
@@ -260,9 +260,10 @@ def clash_of_sides(
         colored = [rgb for rgb in colors.values() if any(rgb)]
         if not colored or 2 * sum(rgb in known for rgb in colored) < len(colored):
             continue
+        is_unique = partial(_is_unique, palette=palette, used=used)
         for index, rgb in colors.items():
             other, where = of_color.get(rgb, (index, ""))
-            if other != index and _is_unique(index, palette) and not _alike(index, other, labels):
+            if other != index and is_unique(index) and not _alike(index, other, labels):
                 what = f"index {index} has {hex_color(rgb)}, the colour of index {other} in {where}"
                 return path, f"has a palette in which {what}; {fix()}"
             before, where = of_index.get(index, (rgb, ""))
@@ -272,9 +273,10 @@ def clash_of_sides(
     return None
 
 
-def _is_unique(index: int, palette: bytes) -> bool:
-    """Whether no other index has the colour; the black that pads palettes tells nothing."""
-    return _of_palette(palette)[palette[3 * index : 3 * index + 3]] == 1
+def _is_unique(index: int, palette: bytes, used: Iterable[int]) -> bool:
+    """Whether no other index has the colour; the black that pads palettes is not counted."""
+    size = max(len(palette.rstrip(b"\0")), 3 * max(used) + 1)
+    return _of_palette(palette[: size + -size % 3])[palette[3 * index : 3 * index + 3]] == 1
 
 
 @lru_cache(maxsize=64)
