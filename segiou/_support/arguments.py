@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 from segiou._support.text import did_you_mean
 
 T = TypeVar("T")
+#: Intervals of lower levels have no width.
+_LEAST_LEVEL = 0.001
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -76,8 +78,8 @@ def check_number(
 
 def check_level(name: str, level: object) -> float:
     """Return a confidence level, which is between 0 and 1."""
-    if not 0 < (number := check_number(name, level)) < 1:
-        msg = f"{name} must be between 0 and 1, such as 0.95, got {level}"
+    if not _LEAST_LEVEL <= (number := check_number(name, level)) < 1:
+        msg = f"{name} must be between 0 and 1, such as 0.95 (at least {_LEAST_LEVEL}), got {level}"
         raise ValueError(msg)
     return number
 

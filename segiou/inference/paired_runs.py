@@ -215,7 +215,8 @@ def names_of(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple
     letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
     if names is not None:
         chosen = read_several("names", names, "a sequence of names, one per run")
-        if len(chosen) != len(runs) or len(set(chosen)) != len(runs):
+        are_texts = all(isinstance(name, str) and name.strip() for name in chosen)
+        if not are_texts or len(chosen) != len(runs) or len(set(chosen)) != len(runs):
             msg = f"names must be {len(runs)} distinct names, one per run, got {chosen}"
             raise ValueError(msg)
         return tuple(chosen)

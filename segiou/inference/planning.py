@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -72,6 +71,11 @@ class SampleSize:
     low: int | None
     high: int | None
     images: int | None
+
+    @property
+    def _varies(self) -> bool:
+        """Whether the units of the run have an interval, so that only more units are lacking."""
+        return math.isfinite(self.half_width) and self.half_width > ROUNDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -352,6 +356,10 @@ def _number(value: int | None) -> str:
     return "–" if value is None else grouped(value)
 
 
+def _too_many(found: SampleSizes) -> str:
+    return f"More than {grouped(_MOST_UNITS)} {found._kind}"
+
+
 def _range(row: SampleSize) -> str:
     """The limits of the number."""
     if row.low is None:
@@ -363,6 +371,8 @@ def _answer(sizes: SampleSizes) -> list[str]:
     """The answer for the score."""
     row, unit, share = sizes.overall, sizes.score_unit, f"{100 * sizes.level:g} % interval"
     wanted = f"{share} of ± {_width(sizes.half_width, unit, '')}"
+    if row.needed is None and row._varies:
+        return [f"{_too_many(sizes)} are needed to give {row.name} a {wanted}."]
     if row.needed is None:
         return [f"The run does not show how many {sizes._kind} give {row.name} a {wanted}."]
     limits = "" if row.low is None else f" ({share} {_range(row)})"
@@ -403,13 +413,13 @@ def _cautions(sizes: SampleSizes) -> list[str]:
             "rare classes and rare failures are missing in most small samples. "
             f"{text.see('intervals')}"
         )
-    unknown = [row.needed is None for row in sizes.classes]
-    few = [row.units < 2 for row in sizes.classes]
-    for which, why in (
-        (few, f"Fewer than two {sizes._kind} contain"),
-        ([a and not b for a, b in zip(unknown, few, strict=True)], "Scores do not vary for"),
+    unknown = [row for row in sizes.classes if row.needed is None]
+    for rows, why in (
+        ([row for row in sizes.classes if row.units < 2], f"Fewer than two {sizes._kind} contain"),
+        ([r for r in unknown if r.units > 1 and not r._varies], "Scores do not vary for"),
+        ([r for r in unknown if r.units > 1 and r._varies], f"{_too_many(sizes)} are needed for"),
     ):
-        names = tuple(row.name for row in compress(sizes.classes, which))
+        names = tuple(row.name for row in rows)
         if names:
             said.append(f"{why}: {text.classes(names)}.")
     return said

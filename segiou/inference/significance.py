@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
-from segiou._support.arguments import names_options
+from segiou._support.arguments import check_number, names_options
 from segiou._support.numbers import number_of
 from segiou._support.text import Json
 from segiou.inference.bootstrapping import batches
@@ -244,8 +244,9 @@ def power(
     level, target : float
         Level of the intervals, e.g. 0.95; target power, e.g. 0.8.
     detect : float, optional
-        A true difference to ask about.
+        A true difference to ask about, which is not 0.
     """
+    check_difference(detect)
 
     def reach(number: int) -> float:
         error, freedom = spread(number)
@@ -267,6 +268,13 @@ def power(
         numbers = range(max(enough // 2, 2), enough + 1)
         needed = numbers[bisect_left(numbers, True, key=lambda number: reach(number) <= size)]
     return replace(result, difference=size, now=now, needed=needed)
+
+
+def check_difference(detect: object) -> None:
+    """Raise an error unless a difference to detect is None, or finite and not 0."""
+    if detect is not None and (not math.isfinite(check_number("detect", detect)) or detect == 0):
+        msg = f"detect must be a finite difference other than 0, such as 0.01, got {detect}"
+        raise ValueError(msg)
 
 
 def _doubled(most: int) -> Iterator[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.arguments import check_callable, level_of_caller, names_options
 from segiou._support.files import Problem
+from segiou._support.text import capital, plural
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.loading import labelset_names
 from segiou.masks.colors import NO_COLORS
@@ -31,7 +32,13 @@ from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_prob
 from segiou.scoring.job import Job
 from segiou.scoring.overlaps import least_mean
 from segiou.scoring.pair import PairScorer
-from segiou.scoring.problems import NOT_IGNORED, UNDECLARED, DataError, ScoringInterrupted
+from segiou.scoring.problems import (
+    NOT_IGNORED,
+    UNDECLARED,
+    DataError,
+    ScoringInterrupted,
+    as_one_class,
+)
 from segiou.scoring.proposed_pairs import best_proposals, scorer_of
 from segiou.scoring.region_advice import regions_text
 from segiou.scoring.segment_classes import labels_of
@@ -281,9 +288,20 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     problems, left_out = pairing_problems(pairing, job.pair_by)
     left_out += job.skipped_classes()
     job, nodata = _with_nodata(job, pairing)
-    pairs = _of_shard(pairing.pairs, job.shard)
+    doubled = {key for key, _ in pairing.duplicates}
+    pairs = _of_shard([pair for pair in pairing.pairs if pair.id not in doubled], job.shard)
     if not problems:
         calls.on_paired(pairs)
+        if all(pairing.skipped):  # on one side, they are other files in the folder of masks
+            text = (
+                f"{plural(pairing.skipped[0], 'truth file')} and "
+                f"{plural(pairing.skipped[1], 'prediction')} are skipped, because they have no key "
+                f"(by {pairing.rule})"
+            )
+            warnings.warn(text, UserWarning, stacklevel=level_of_caller())
+    if problems and trial is not None:  # the pairs are those of the proposal
+        better = _better_labels(job, trial.pairs, trial.run, trial.scorer, trial.problems)
+        raise DataError([*problems, *trial.problems], better)
     header = job.header(pairing, len(pairs))
     scorer = scorer_of(job, pairing, header, nodata)
     score_into = partial(_score_into, job, pairs, scorer, calls, executor)
@@ -296,9 +314,6 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         run, skipped = _run_in_file(job, header, pairs, left_out, score_into, all_paired)
     wrong = [*problems, *(skipped if job.pair_by.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
-    if trial is not None and problems:
-        better = _better_labels(job, trial.pairs, trial.run, trial.scorer, trial.problems)
-        raise DataError([*wrong, *trial.problems], better)
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
     for advice in (_better_labels(job, pairs, run, scorer), regions_text(scorer, pairs)):
@@ -438,7 +453,10 @@ def _better_labels(
 
         return color_fits_text(scorer, pairs)
     undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
-    if (2 * len(undeclared) >= len(problems) > 0 or not problems) and not job.reading.class_files:
+    of_truth = {v for p in undeclared if NOT_IGNORED not in p.text for v in p.values}
+    as_one = as_one_class(of_truth, "truth", job.options)
+    are_ids = bool(as_one) and len(of_truth) > 1
+    if 2 * len(undeclared) >= len(problems) and not (job.reading.class_files or are_ids):
         least = None if problems else least_mean(run)
         if problems or least is not None:
             from segiou.scoring.label_fits import fits_text
@@ -465,6 +483,7 @@ def _better_labels(
     ignored = sorted({v for p in undeclared if "--ignore" in p.text for v in p.values})
     instead = ",".join(map(str, ignored))
     also = f"\nTo ignore these pixels instead: --ignore {instead}" if ignored else ""
+    also += f"\n{capital(as_one)}" if as_one else ""
     return f"{better[0].upper()}{better[1:]}{also}"
 
 

@@ -137,7 +137,7 @@ def fits_text(
         )
     else:
         tried.append(other)
-    rows = sorted(tried, key=lambda fit: -fit.mean_iou)
+    rows = sorted(tried, key=lambda fit: (-round(fit.mean_iou, 9), len(fit.text)))
     lines = (f"  {f'{also} {fit.text}'.strip()}  # {percent(fit.mean_iou)}" for fit in rows)
     return "\n".join([f"{lead}:", *lines])
 

@@ -17,7 +17,7 @@ LISTED = 6
 #: Presets for point clouds and volumes, never suggested for images.
 _NO_IMAGES = {"flare22", "kits23", "nuscenes", "nuscenes-challenge", "semantickitti"}
 #: Presets of data sets whose masks have colours, never suggested for values.
-_OF_COLORS = {"uavid"}
+_OF_COLORS = {"deepglobe", "isaid", "uavid"}
 #: Presets for volumes.
 _OF_VOLUMES = {
     *("binary", "brats", "brats2023", "flare22", "kits23"),

@@ -207,12 +207,26 @@ def _undeclared_pattern(
     two = options.num_classes == 2 and unit == "pixels" and {*values} - {255}
     if two and min(values) >= 0 and 127 < max(values) < 256:
         return f"{pattern}; {SOFT_EDGES}"
+    as_one = as_one_class(values, side, options)
+    as_one = f"; {as_one}" if as_one else ""
     if len(values) > max(8, options.num_classes):
         if preset := _preset_with(values):
             matched = f"they match label set {preset!r}: --labels {preset}"
             return f"{pattern}; {matched}. Otherwise, {_INTERPOLATED[unit]}"
-        return f"has too many undeclared values for a label mask; {_INTERPOLATED[unit]}"
-    return f"{pattern}{_few_undeclared(values, side, options, unit)}"
+        return f"has too many undeclared values for a label mask; {_INTERPOLATED[unit]}{as_one}"
+    return f"{pattern}{_few_undeclared(values, side, options, unit)}{as_one}"
+
+
+def as_one_class(values: Collection[int], side: str, options: ClassOptions) -> str:
+    """The option that reads ids of objects as the second of two classes; empty for others."""
+    declared = {*options.labels.class_values[0], *options.labels.class_values[-1]}
+    is_binary = options.num_classes == 2 and {0, 1} <= declared
+    if not is_binary or min(values, default=0) < 2 or 255 in values:
+        return ""
+    return (
+        f"if all values from 1 on are one class, such as ids of objects, pass {side}_threshold=1 "
+        f"(--{side}-threshold 1)"
+    )
 
 
 def _few_undeclared(values: Collection[int], side: str, options: ClassOptions, unit: str) -> str:

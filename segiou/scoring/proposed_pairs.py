@@ -10,7 +10,7 @@ import numpy as np
 
 from segiou._support.files import Problem
 from segiou.masks.sources.adjusted import place_of
-from segiou.masks.sources.pairing import Pair, Pairing, Proposal
+from segiou.masks.sources.pairing import Pair, Pairing, Proposal, instead
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
@@ -48,10 +48,15 @@ def scorer_of(job: Job, pairing: Pairing, header: Header, nodata: int | None = N
 
 
 def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
-    """The pairing with those proposals that fit best, and the trial of the only one if it fails.
+    """The pairing with the proposals that fit best, and the trial of the first.
 
     Proposals whose pairs can be scored come first, by mean IoU; others are dropped beside them.
     """
+    if pairing.pairs and pairing.missing and not pairing.proposals:
+        now = _trial(Proposal(pairing, {}), job)
+        if now is None or len(now.run):
+            return pairing, None
+        pairing = instead(pairing, *(source.find() for source in job.sources))
     trials = [_trial(one, job) for one in pairing.proposals]
     tried = [trial for trial in trials if trial is not None]
     if len(tried) < len(trials) or not tried:
@@ -62,7 +67,7 @@ def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
         most = max(distinct)
         kept = [distinct[mean] for mean in sorted(distinct, reverse=True) if 2 * mean >= most]
         shown = [replace(one.proposal, mean_iou=means[id(one)]) for one in kept]
-        return replace(pairing, proposals=tuple(shown)), None
+        return replace(pairing, proposals=tuple(shown)), kept[0]
     best = min(tried, key=lambda trial: trial.undeclared)
     return replace(pairing, proposals=(best.proposal,)), best
 

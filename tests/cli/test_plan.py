@@ -111,6 +111,7 @@ def test_options_reach_the_plan(plan, run_file):
         (("--metric", "pq"), "rescore with"),
         (("--level", "1"), "level must be between 0 and 1"),
         (("--level", "0"), "level must be between 0 and 1"),
+        (("--level", "1e-320"), "level must be between 0 and 1"),
         (("--group-by", "none", "--blocks", "4"), "contradicts blocks"),
         (("-o", "plan.xlsx"), "unknown extension"),
     ],

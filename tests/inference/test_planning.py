@@ -172,6 +172,9 @@ def test_half_widths_of_other_kinds(half_width):
 
 def test_widths_out_of_reach_have_no_number():
     assert plan(FOUND, 1e-12).needed is None
+    said = sample_sizes(one_class(FOUND), 1e-12).sentences()
+    assert said[0].startswith("More than 10 000 000 images are needed to give mean IoU a 95 % int")
+    assert not any("do not vary" in sentence for sentence in said)
     assert plan(FOUND, 0.999).needed == 2
 
 

@@ -1,8 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from segiou import Counts
+from segiou import Counts, compare, score
 from segiou.inference import permutation_test, power, statistic, units_of
 from segiou.inference.paired import Paired
 
@@ -89,3 +91,19 @@ def test_without_a_question_or_spread_there_is_no_answer():
 def test_a_difference_far_too_small_is_out_of_reach():
     a, b = recalls(np.full(100, 500), np.tile([100, -100], 50))
     assert power_of(a, b, detect=1e-5).needed is None
+
+
+@pytest.mark.parametrize("detect", [0, -0.0, math.inf, -math.inf, math.nan])
+def test_a_difference_to_detect_is_a_number_other_than_0(detect):
+    preds = [[0, 1], [1, 0]], [[0, 0], [1, 1]]
+    runs = [score([[0, 1], [1, 1]], pred, labels=2) for pred in preds]
+    with pytest.raises(ValueError, match=r"detect must be a"):
+        compare(*runs, detect=detect)
+
+
+@pytest.mark.parametrize("names", [["a", ""], ["a", " "], ["a", 1]])
+def test_names_of_runs_are_texts(names):
+    preds = [[0, 1], [1, 0]], [[0, 0], [1, 1]]
+    runs = [score([[0, 1], [1, 1]], pred, labels=2) for pred in preds]
+    with pytest.raises(ValueError, match="2 distinct names, one per run"):
+        compare(*runs, names=names)

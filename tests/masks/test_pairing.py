@@ -357,3 +357,11 @@ def test_a_published_layout_says_what_is_missing():
 def test_only_labels_of_points_are_masks_among_binary_files():
     assert is_mask("lidarseg/0a_lidarseg.bin")
     assert not is_mask("velodyne/000000.bin")
+
+
+def test_files_without_a_key_on_both_sides_are_counted():
+    truth, pred = ("a_1.png", "b_1.png", "c.png"), ("a_1.png", "b.png", "c.png")
+    sides = files(*truth), {name: f"/other/{name}" for name in pred}
+    assert pair_folders(*sides, key=r"(\w)_1").skipped == (1, 2)
+    assert pair_folders(*sides, truth_suffix="_1").skipped == (1, 0)
+    assert pair_folders(*sides).skipped == (0, 0)

@@ -173,3 +173,17 @@ def test_scores_without_the_option_name_it_first(tmp_path, capsys):
     write_masks(pred, {"0": PRED})
     assert main([*command, "--scores", "--threshold", "0.5"]) == 3
     assert "for scores, pred_suffix='.npz'" in capsys.readouterr().err
+
+
+def test_ids_of_objects_beside_a_binary_mask(tmp_path):
+    """Ids are read as one class by a threshold of 1, on the side that has them."""
+    ids = np.kron([[0, 1, 2], [0, 7, 7]], np.ones((2, 2), int))
+    write_pairs(tmp_path, [ids], [(ids > 1) * 1])
+    for labels in ("binary", 2):
+        with pytest.raises(DataError, match=r"ids of objects, (?s:.*)--truth-threshold 1\)"):
+            score_pairs(tmp_path, labels=labels)
+    report = score_pairs(tmp_path, labels="binary", truth_threshold=1).report()
+    assert report.mean_iou == pytest.approx((2 / 3 + 3 / 4) / 2)
+    with pytest.raises(DataError) as caught:  # three classes have no such reading
+        score_pairs(tmp_path, labels=3)
+    assert "threshold" not in str(caught.value)

@@ -45,7 +45,7 @@ from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.resampling import PairedMethod, PairedResampling
 from segiou.inference.scored_runs import unit_of_pixels
-from segiou.inference.significance import holm_adjust, permutation_test, power
+from segiou.inference.significance import check_difference, holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
 from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference
 from segiou.metrics.protocols import Protocol
@@ -146,6 +146,7 @@ def compare(
     """
     recipes, runs = _recipes(runs)
     check_integer("influential", influential, 0)
+    check_difference(detect)
     how = PairedResampling(
         groups=groups,
         blocks=blocks,

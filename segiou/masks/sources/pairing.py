@@ -58,6 +58,8 @@ class Pairing:
         Options that match more files.
     unknown : tuple of str
         Requested ids that no truth file has.
+    skipped : (int, int)
+        Truth files and predictions to which the options given assign no key.
     masks_suffix : str
         Suffix that half of the truth files have, such as ``"_mask.png"``, if the other
         half has their names without it and may be images or masks; else empty.
@@ -71,6 +73,7 @@ class Pairing:
     unmet: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     unknown: tuple[str, ...] = ()
+    skipped: tuple[int, int] = (0, 0)
     masks_suffix: str = ""
 
     @property
@@ -215,9 +218,14 @@ def _paired(
         others = [name for name in truth if not name.endswith(suffix)]
         is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
         return pairing if is_clear else replace(pairing, masks_suffix=suffix)
-    pairing = _pairing(*_keyed(truth, pred, truth_suffix, pred_suffix, key))
-    is_whole = pairing.pairs and not _left(pairing)
-    if is_whole or (truth_suffix, pred_suffix, key) != (None, None, None):
+    *keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
+    pairing = _pairing(*keys, rule)
+    if (truth_suffix, pred_suffix, key) != (None, None, None):
+        # Suffixes may distinguish the sides of one folder.
+        taken = {path for keyed in keys for paths in keyed.values() for path in paths}
+        skipped = [sum(path not in taken for path in side.values()) for side in (truth, pred)]
+        return replace(pairing, skipped=(skipped[0], skipped[1]))
+    if pairing.pairs and not _left(pairing):
         return pairing
     return _published(truth, pred, pairing)
 
@@ -246,13 +254,22 @@ def duplicate_advice(paths: Sequence[str]) -> str:
             f"keep one, or select files by suffix: truth_suffix='{kept}' or pred_suffix='{kept}' "
             f"(--truth-suffix, --pred-suffix){scores if '.npz' in endings else ''}"
         )
-    folders = [path.split("/")[:-1] for path in paths]
-    shared = set(folders[0]).intersection(*folders)
-    different = set().union(*folders) - shared
-    masks = [part for part in different if _OF_MASKS.search(part)]
-    if len(masks) == 1:
-        return f"pass the folders of masks as a pattern that ends with '*/{masks[0]}'"
+    if place := _place_of_masks([path.split("/")[:-1] for path in paths]):
+        return f"pass the place of the masks: {place!r}"
     return "rename one, or use the same subfolders in both places"
+
+
+def _place_of_masks(folders: Sequence[Sequence[str]]) -> str:
+    """The folder of masks beside others, as a pattern if there are several; empty without one."""
+    different = set().union(*folders) - set(folders[0]).intersection(*folders)
+    likely = [part for part in different if _OF_MASKS.search(part) and not _NOT_MASKS.search(part)]
+    if len(likely) != 1:
+        return ""
+    above = [parts[: parts.index(likely[0])] for parts in folders if likely[0] in parts]
+    if len({len(parts) for parts in above}) > 1:
+        return ""
+    levels = [{*level} for level in zip(*above, strict=True)]
+    return "/".join([*(one.pop() if len(one) == 1 else "*" for one in levels), likely[0]])
 
 
 def listed_files(
@@ -370,7 +387,7 @@ _Keys = dict[str, list[str]]
 #: Extensions of photos.
 _PHOTOS = (".jpg", ".jpeg")
 #: Words in the names of masks and their folders.
-_OF_MASKS = re.compile("mask|label|seg|gt|annot", re.IGNORECASE)
+_OF_MASKS = re.compile("mask|label|seg|gt|anno|semantic|manual|truth", re.IGNORECASE)
 _SEPARATED = re.compile(r"[_\-. ]")
 
 
@@ -489,6 +506,21 @@ def _proposals(
     return ()
 
 
+def instead(pairing: Pairing, truth: Mapping[str, str], pred: Mapping[str, str]) -> Pairing:
+    """The pairing with proposals of as many pairs, with other truth files than those it has."""
+    truth, pred = _in_one_form(truth, pred)
+    paired = {pair.truth for pair in pairing.pairs}
+    others = {name: path for name, path in truth.items() if path not in paired}
+    if not others:
+        return pairing
+    stems = ([*map(_stem, side)] for side in (others, pred))
+    suffixes = [_suffixed(ends) for ends in _best_differences(*stems)]
+    tried = [Proposal(_paired(truth, pred, **options), options) for options in suffixes if options]
+    fit = [one for one in tried if len(one.found.pairs) >= len(pairing.pairs)]
+    clear = [one for one in fit if not one.found.duplicates and one.found.pairs != pairing.pairs]
+    return replace(pairing, proposals=tuple(clear[:_CHOICES]))
+
+
 def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Options]]:
     """Options that may match the files of two folders, the plainest first."""
     names = [[_stem(path) for path in side] for side in (truth, pred)]
@@ -537,6 +569,7 @@ def _of_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
                 ("", f"(?:/{stem}|{re.escape(end)})") if end else (f"^{prefix}", f"(?:/{stem})?")
             )
             yield {"key": rf"{start}([^/]+?){either}\.[^/]+$"}
+            yield {"key": rf"(?<!\d)0*(\d+)[^\d/]*(?:/{stem})?\.[^/]+$"}
 
 
 def _suffixed(ends: Difference) -> Options:

@@ -151,7 +151,10 @@ def _asked_tolerances(text: str) -> tuple[dict[Any, list[Length]], str]:
     tolerances: dict[Any, list[Length]] = {"": []}
     units = set()
     for part in split_lengths("--boundary-tolerance", text):
-        name, _, value = part.rpartition("=")
+        name, equals, value = part.rpartition("=")
+        if equals and not name.strip():
+            msg = f"--boundary-tolerance {text}: expected a class before '=' in {part!r}"
+            raise ValueError(msg)
         one = Tolerance.of(value)
         is_share = one.unit == "diagonal"
         tolerances.setdefault(name.strip(), []).append(str(one) if is_share else one.value)
