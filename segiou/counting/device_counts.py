@@ -125,6 +125,10 @@ class Operations:
         """Several vectors joined into one."""
         return self.xp.concatenate(parts)
 
+    def maxima(self, _table: Any, known: Any, _again: Any) -> Any:
+        """The maxima `known()`; compiled code may skip them if the table has no such pixels."""
+        return known()
+
 
 def within(labels: NDArray[Any], bits: int) -> NDArray[Any]:
     """Integers limited to the range of signed integers of 32 bits, if that is the widest type."""
@@ -185,6 +189,14 @@ class Jax(Operations):
         """A scatter; ``jnp.bincount`` would wait for the largest index."""
         counters = self.xp.zeros(length, dtype=f"int{self.widest}")
         return counters.at[index.ravel()].add(1)
+
+    def maxima(self, table: Any, known: Any, again: Any) -> Any:
+        """A branch in compiled code, which computes codes `again()` instead of storing them."""
+        jax = sys.modules["jax"]
+        if not isinstance(table, jax.core.Tracer):
+            return known()
+        bad = (table[-1].sum() + table[:-2, -1].sum()) > 0
+        return jax.lax.cond(bad, again, lambda: again() * 0 + NONE_MET)
 
 
 class TensorFlow(Operations):
@@ -413,26 +425,42 @@ class CodeTables:
         if 0 in tuple(truth.shape):
             nothing = np.zeros(cells + 1, dtype=np.int64), np.full(NUM_MAXIMA, NONE_MET)
             return DeviceCount(ops, *map(ops.array, nothing))
-        truth_values, t = self.codes(truth, self.encoding.truth, self.truth)
-        if mask is not None:
-            t = ops.xp.where(mask, t, classes)
-        bad_truth = ops.xp.where(t == self.encoding.truth.undeclared, truth_values, NONE_MET)
-        maxima = [ops.largest(bad_truth)] * NUM_MAXIMA
-        if score is None:
-            pred_values, p = self.codes(pred, self.encoding.pred, self.pred)
-            bad_pred = ops.xp.where((p == classes) & (t < classes), pred_values, NONE_MET)
-            maxima[1] = ops.largest(bad_pred)
-        else:
-            p = ops.wide(pred, 32)  # class indices are their own codes
+        given = truth, pred, mask, score
+        coded = self._coded(*given)
+        (_, t), (_, p) = coded
         # The last cell is zero so far; it stores the number of NaN scores.
         sums = ops.histogram(t * (classes + 1) + p, cells + 1)
+        maxima = ops.maxima(
+            ops.xp.reshape(sums[:-1], (classes + 2, classes + 1)),
+            lambda: self._undeclared(*coded),
+            lambda: self._undeclared(*self._coded(*given)),
+        )
         if score is not None:
             nan = (score != score) & (t != classes)  # ignored pixels may have any prediction
             sums = ops.join([sums[:-1], ops.total(nan)])
         if threshold is not None and "float" in dtype_name(score):
             scale = ops.wide(scale_of(score, threshold, ops.xp), 32)
-            maxima[2] = ops.largest(ops.xp.where(t < classes, scale, 0))
-        return DeviceCount(ops, sums, ops.join(maxima))
+            scale = ops.largest(ops.xp.where(t < classes, scale, 0))
+            maxima = ops.join([maxima[:-1], scale])
+        return DeviceCount(ops, sums, maxima)
+
+    def _coded(self, truth: Any, pred: Any, mask: Any, score: Any) -> Any:
+        """Values and codes of truth and prediction; class indices are their own codes."""
+        values, t = self.codes(truth, self.encoding.truth, self.truth)
+        if mask is not None:
+            t = self.ops.xp.where(mask, t, self.encoding.num_classes)
+        if score is None:
+            return (values, t), self.codes(pred, self.encoding.pred, self.pred)
+        return (values, t), (None, self.ops.wide(pred, 32))
+
+    def _undeclared(self, truth: tuple[Any, Any], pred: tuple[Any, Any]) -> Any:
+        """The largest undeclared values of truth and of prediction, as maxima of a count."""
+        ops, classes, ((values, t), (others, p)) = self.ops, self.encoding.num_classes, (truth, pred)
+        where, none = ops.xp.where, self.encoding.truth.undeclared
+        maxima = [ops.largest(where(t == none, values, NONE_MET))] * NUM_MAXIMA
+        if others is not None:
+            maxima[1] = ops.largest(where((p == classes) & (t < classes), others, NONE_MET))
+        return ops.join(maxima)
 
 
 def _bits(labels: Any, below: int, above: int, widest: int) -> int:
