@@ -484,9 +484,13 @@ def decided_truth(truth: Any, pred: Any, argmax: int | None, values: NDArray[Any
     if argmax is None or shape is None or tuple(shape) != tuple(np.shape(pred)):
         return truth
     array = _on_host(truth, "truth")
-    if not -array.ndim <= argmax < array.ndim or not _is_binary(array):
+    if not -array.ndim <= argmax < array.ndim:
         return truth
-    if (array.sum(argmax) != 1).any():
+    other = _of_all_channels(array, argmax)
+    if other is None:
+        return truth
+    is_other = other != 0
+    if (array.sum(argmax)[~is_other] != 1).any():
         msg = (
             f"truth has the shape of the scores, {array.shape}, but is not one-hot along axis "
             f"{argmax}; for channels that may overlap, use segiou.ChannelCounts"
@@ -495,9 +499,26 @@ def decided_truth(truth: Any, pred: Any, argmax: int | None, values: NDArray[Any
     index = array.argmax(argmax)
     if len(values) != array.shape[argmax]:  # the scores raise an error
         return index
+    if is_other.any():
+        return np.where(is_other, other, values[index])
     if len(values) <= 256 and (values == np.arange(len(values))).all():
         return index.astype(np.uint8)
     return values[index]
+
+
+def _of_all_channels(array: NDArray[Any], axis: int) -> NDArray[Any] | None:
+    """Values that a pixel has in all channels, as ignored ones in a one-hot array, else 0.
+
+    None if other values than 0 and 1 occur elsewhere.
+    """
+    if _is_binary(array):
+        return np.zeros(array.shape[:axis] + array.shape[axis:][1:], np.uint8)
+    if array.dtype.kind not in "iuf":
+        return None
+    first = array.take(0, axis)
+    is_same = (array == np.expand_dims(first, axis)).all(axis) & (first != 1)
+    is_known = (array == 0) | (array == 1) | np.expand_dims(is_same, axis)
+    return np.where(is_same, first, 0).astype(np.int64) if is_known.all() else None
 
 
 def label_arrays(

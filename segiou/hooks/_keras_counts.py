@@ -143,9 +143,13 @@ class KerasCounts(CompiledCounts):
     def _labels_of_one_hot(self, truth: Any) -> tuple[Any, Any]:
         axis = self.scoring.axis
         values = [label.values[0] for label in self.scoring.options.labels.classes]
-        is_one = (ops.max(truth, axis=axis) == 1) & (ops.sum(truth, axis=axis) == 1)
+        largest = ops.max(truth, axis=axis)
+        is_one = (largest == 1) & (ops.sum(truth, axis=axis) == 1)
+        # Pixels with the same value in all channels have this label, which is usually ignored.
+        is_same = (ops.min(truth, axis=axis) == largest) & (largest != 0) & (largest != 1)
         labels = ops.take(ops.convert_to_tensor(values), ops.argmax(truth, axis=axis))
-        return labels, ~is_one
+        labels = ops.where(is_same, ops.cast(largest, labels.dtype), labels)
+        return labels, ~(is_one | is_same)
 
 
 def _is_eager(tensor: Any) -> bool:
@@ -173,7 +177,10 @@ def number_of(condition: Any) -> Any:
 
 
 def mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
-    """Mask of counted pixels in the shape of the truth, and of weights that are neither 0 nor 1."""
+    """Mask of counted pixels in the shape of the truth, and of weights other than 0 and a constant.
+
+    Losses of Keras scale the weights of a batch in place.
+    """
     if weight is None:
         return None, None
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")
@@ -188,4 +195,5 @@ def mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
     if len(weight.shape) != axes:
         weight = ops.reshape(weight, (-1,) + (1,) * (axes - 1))
     counted = weight != 0
-    return counted & ops.ones_like(truth, dtype="bool"), counted & (weight != 1)
+    is_other = counted & ((weight != ops.max(weight)) | (weight < 0))
+    return counted & ops.ones_like(truth, dtype="bool"), is_other

@@ -7,7 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from segiou.hooks._frameworks import joins_loaders
 from segiou.hooks._scoring import missing
+from segiou.report.formats import format_of
 from segiou.report.report import Report
 
 
@@ -28,37 +30,43 @@ Callback: Any = _callback()
 
 
 def number_of_loaders(trainer: Any, stage: str) -> int:
-    """The number of dataloaders that Lightning logs one by one.
+    """The number of dataloaders that Lightning logs one by one."""
+    return 1 if joins_loaders(trainer) else len(getattr(trainer, f"num_{stage}_batches"))
 
-    A CombinedLoader whose mode is not sequential joins the batches of its loaders. Tried with
-    Lightning 2.6, in which only private names tell this.
+
+class ReportFiles:
+    """Gives the report of each epoch to a function, or saves it to a file of its own.
+
+    If an epoch has several validations, the later ones end in ``_step_40``.
     """
-    loop = getattr(trainer, "_evaluation_loop", None)
-    is_joined = not getattr(loop, "_is_sequential", True)
-    return 1 if is_joined else len(getattr(trainer, f"num_{stage}_batches"))
 
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self._written: set[Path] = set()
+        if isinstance(target, (str, Path)):
+            # Raises for an unknown format now instead of after the first epoch.
+            format_of(self._path(0, 0, "val"))
 
-def names_of_steps(trainer: Any, place: str) -> set[str]:
-    """The names that steps of the module have logged; several dataloaders are in `place`."""
-    names = set()
-    for one in (trainer._results or {}).values():
-        if one.meta.fx not in _ENDS and not one.has_reset:
-            loader = one.meta.dataloader_idx
-            names.add(one.meta.name + ("" if loader is None else place.format(loader)))
-    return names
+    def _path(self, epoch: int, step: int, stage: str) -> Path:
+        try:
+            return Path(str(self.target).format(epoch=epoch, step=step, stage=stage))
+        except (LookupError, ValueError) as error:
+            msg = f"report={str(self.target)!r} may contain {{epoch}}, {{step}} and {{stage}} only"
+            raise ValueError(msg) from error
 
-
-_ENDS = ("on_validation_epoch_end", "on_test_epoch_end")
-
-
-def give(target: Any, report: Report, epoch: int, stage: str, suffix: str) -> None:
-    """Give a report to a function, or to a file whose name has this suffix."""
-    if callable(target):
-        target(report, epoch)
-    elif target is not None:
-        path = Path(str(target).format(epoch=epoch, stage=stage))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        report.save(path.with_stem(path.stem + suffix))
+    def give(self, report: Report, trainer: Any, stage: str, place: str) -> None:
+        """Give the report of a dataloader."""
+        if callable(self.target):
+            self.target(report, trainer.current_epoch)
+        elif self.target is not None:
+            epoch, step = trainer.current_epoch, trainer.global_step
+            path = self._path(epoch, step, stage)
+            path = path.with_stem(path.stem + place.replace("/", "_"))
+            if path in self._written and "{epoch" in str(self.target):
+                path = path.with_stem(f"{path.stem}_step_{step}")
+            self._written.add(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            report.save(path)
 
 
 def log_figure(trainer: Any, report: Report, name: str) -> None:

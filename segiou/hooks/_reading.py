@@ -1,11 +1,10 @@
-"""Reads the truth and predictions of a batch as frameworks pass them, and who passes them."""
+"""Reads the truth and predictions of a batch as frameworks pass them."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
-from types import FrameType
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,13 @@ import numpy as np
 from segiou.counting.arrays import as_array, dtype_name, framework_of
 from segiou.counting.device_counts import NOT_WHOLE, not_whole
 
+_LABEL_MAPS = "pass label maps, as of the processor's post_process_semantic_segmentation"
+
 
 def with_shape(data: Any, name: str) -> Any:
     """The data itself if it has a shape, else the scores of a model's outputs, or an array."""
+    if isinstance(data, tuple) and len({tuple(getattr(one, "shape", ())) for one in data}) > 1:
+        data = first_output(data, name)
     if hasattr(data, "shape"):
         return data
     if not isinstance(data, Mapping):
@@ -25,10 +28,20 @@ def with_shape(data: Any, name: str) -> Any:
             return data[key]
     keys = [*map(str, data)]
     fix = f"pass one of them, such as outputs[{keys[0]!r}]" if keys else "pass an array"
-    if "class_queries_logits" in keys:
-        fix = "pass label maps, as of the processor's post_process_semantic_segmentation"
+    fix = _LABEL_MAPS if "class_queries_logits" in keys else fix
     msg = f"{name} is a {type(data).__name__} of {', '.join(keys)}; {fix}"
     raise TypeError(msg)
+
+
+def first_output(outputs: Any, name: str = "pred") -> Any:
+    """The first of several outputs of a model; a TypeError for those of queries (Mask2Former)."""
+    if not isinstance(outputs, (tuple, list)):
+        return outputs
+    shapes = [tuple(getattr(one, "shape", ())) for one in outputs[:2]]
+    if list(map(len, shapes)) == [3, 4] and shapes[0][:2] == shapes[1][:2]:
+        msg = f"{name} has scores of queries, of shapes {shapes[0]} and {shapes[1]}; {_LABEL_MAPS}"
+        raise TypeError(msg)
+    return outputs[0]
 
 
 def without_channel(array: Any, axis: int, other: Any) -> Any:
@@ -140,14 +153,3 @@ def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
     mode = ("linear", "bilinear", "trilinear")[len(spatial) - 1]
     large = functional.interpolate(first, size=spatial, mode=mode, align_corners=False)
     return large[0] if is_single else large.movedim(1, axis)
-
-
-def callers() -> Iterator[tuple[Any, FrameType]]:
-    """The objects whose methods called the current one, innermost first, and their frames.
-
-    Wrappers and loops do not notify a metric, so only the call stack shows them.
-    """
-    frame = sys._getframe(1).f_back
-    while frame is not None:
-        yield frame.f_locals.get("self"), frame
-        frame = frame.f_back

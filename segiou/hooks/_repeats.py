@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakSet
 
 from segiou._support.text import plural
-from segiou.hooks._reading import callers
+from segiou.hooks._frameworks import calling_loops, prepared_loaders
 
 
 def warn_of_repeated_images(name: str, loader: Any, processes: int, fix: str) -> None:
@@ -31,11 +31,10 @@ def warn_of_lightning(trainer: Any, stage: str, fix: str) -> None:
 
 def warn_in_loops(fix: str) -> None:
     """Warn once per loop of Lightning that called, if its samplers repeat images."""
-    for loop, _ in callers():
-        is_loop = type(loop).__name__ == "_EvaluationLoop" and not loop.trainer.sanity_checking
-        if is_loop and loop not in _CHECKED:
+    for loop, trainer, stage in calling_loops():
+        if loop not in _CHECKED and not trainer.sanity_checking:
             _CHECKED.add(loop)
-            warn_of_lightning(loop.trainer, loop._stage.dataloader_prefix, fix)
+            warn_of_lightning(trainer, stage, fix)
 
 
 _CHECKED: WeakSet[Any] = WeakSet()
@@ -49,3 +48,17 @@ def warn_of_repeats(name: str, processes: int, drawn: int, images: int, fix: str
         f"of {images}, so {twice} the scores. {fix}"
     )
     warnings.warn(text, stacklevel=3)
+
+
+def warn_of_accelerate(accelerator: Any, batches: int, fix: str) -> None:
+    """Warn if these are all batches of a loader that filled the last ones with repeated images."""
+    processes = accelerator.num_processes
+    for loader in prepared_loaders(accelerator):
+        try:
+            images, together = len(loader.dataset), loader.total_batch_size
+            is_even = loader.batch_sampler.even_batches and not loader.batch_sampler.drop_last
+        except (TypeError, AttributeError):
+            continue
+        drawn = -(-images // together) * together
+        if processes > 1 and is_even and processes * len(loader) == batches and drawn > images:
+            warn_of_repeats("all_reduce", processes, drawn, images, fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -25,6 +25,7 @@ from segiou.counting.counts import Cells, Counts, SparseConfusionCounts
 from segiou.hooks import _reading as reading
 from segiou.hooks.hook_options import HookOptions, Scores, TorchOptions
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
+from segiou.measures.registry import measure_of_score, read_measures, score_names
 from segiou.measures.score_names import read_name, row_of
 from segiou.measures.spellings import is_whole, plain_name
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -77,6 +78,10 @@ class Scoring(ABC):
         if conflict is None:
             return self.empty()
         return Evaluator.from_options(self.options, conflict=conflict)
+
+    def total(self, counted: Any) -> Any:
+        """The counts to score and to show: those of all images together."""
+        return counted.total() if isinstance(counted, Evaluator) else counted
 
     def update(self, counted: Any, truth: Any, pred: Any, **ids: Any) -> None:
         """Add a batch to an accumulator, with the ids of images if it is one of images."""
@@ -226,7 +231,10 @@ class PixelScoring(Scoring):
             base = mean if is_whole(mean) else name
             score = read_name(base).score
             if score not in PIXEL_SCORES:
-                msg = f"score {name!r} does not follow from a confusion matrix; score it in a Run"
+                key = measure_of_score(score)
+                fix = f"pass measures=[{key!r}] to segiou.scoring.Evaluator or Lightning's callback"
+                fix = fix if key else "score it in a Run"
+                msg = f"score {name!r} does not follow from a confusion matrix; {fix}"
                 raise ValueError(msg)
             if not PIXEL_SCORES[score].per_class:
                 entries[name] = Entry(score)
@@ -310,11 +318,57 @@ class MatrixScoring(PixelScoring):
             self.options.check_single(shape, (self.axis,), option)
 
 
+class ImageScoring(MatrixScoring):
+    """Scores of a confusion matrix and of measures, counted image by image on the host."""
+
+    def __init__(
+        self, labels: Any, default: Scores, options: TorchOptions, measures: Iterable[Any]
+    ) -> None:
+        self.measures = read_measures(measures)
+        known = [name for one in self.measures for name in score_names(one.key)]
+        asked = options.get("scores")
+        several = [asked] if isinstance(asked, str) else asked or []
+        #: The requested scores of measures; all of them if none are requested.
+        self.measured = [name for name in several if read_name(name, known).score in known]
+        if asked is not None:
+            options["scores"] = [name for name in several if name not in self.measured]
+        else:
+            self.measured = known
+        super().__init__(labels, default, options)
+
+    def counting(self, conflict: Conflict | None) -> Evaluator:
+        """An accumulator of images, with measures."""
+        conflict = conflict or "error"
+        return Evaluator.from_options(self.options, measures=self.measures, conflict=conflict)
+
+    def total(self, counted: Any) -> Any:
+        """The images themselves."""
+        return counted
+
+    @property
+    def keys(self) -> list[str]:
+        """The names that `values` returns, without those of structures."""
+        return [*super().keys, *self.measured]
+
+    def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
+        """Scores by name; those of measures with their classes or structures."""
+        report = counted.report(self.protocol)
+        measured: dict[str, float] = report.scores(names=self.measured, separator=separator)
+        return super().values(counted.total(), separator) | measured
+
+
+def _not_kept(kind: str) -> dict[str, str]:
+    """The errors for options that need counts per image."""
+    text = f"{{}} need counts per image, which {kind} does not keep; "
+    fix = "pass labels in its place; measures=['scores'] counts scores of each image"
+    return {"ids": text.format("ids") + _NO_REPEATS, "measures": text.format("measures") + fix}
+
+
 class ChannelScoring(PixelScoring):
     """Scores of channels that may overlap."""
 
     lacks: ClassVar[dict[str, str]] = {
-        "ids": f"ids need counts per image, which ChannelCounts does not keep; {_NO_REPEATS}",
+        **_not_kept("ChannelCounts"),
         "figure": "figure needs a confusion matrix, which overlapping channels do not have",
     }
 
@@ -384,7 +438,7 @@ class HistogramScoring(Scoring):
     """Overall scores of histograms like a given one."""
 
     lacks: ClassVar[dict[str, str]] = {
-        "ids": f"ids need counts per image, which a ScoreHistogram does not keep; {_NO_REPEATS}",
+        **_not_kept("a ScoreHistogram"),
         "report": "report needs a confusion matrix; add a callback with the labels for it",
         "figure": "figure needs a confusion matrix; add a callback with the labels for it",
     }
@@ -444,7 +498,12 @@ class HistogramScoring(Scoring):
 
 
 def scoring_of(
-    hook: type, labels: Any, default: Scores, options: HookOptions, kind: type = TorchOptions
+    hook: type,
+    labels: Any,
+    default: Scores,
+    options: HookOptions,
+    kind: type = TorchOptions,
+    measures: Iterable[Any] = (),
 ) -> Scoring:
     """How a hook counts and scores: like `labels` if it is an accumulator.
 
@@ -457,6 +516,8 @@ def scoring_of(
         return HistogramScoring(labels, default, chosen)
     if isinstance(labels, ChannelCounts):
         return ChannelScoring(labels, default, chosen)
+    if measures:
+        return ImageScoring(labels, default, chosen, measures)
     return MatrixScoring(labels, default, chosen)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._repeats import warn_of_repeats
+from segiou.hooks._repeats import warn_of_accelerate
 from segiou.hooks._scoring import missing
 
 try:
@@ -72,19 +72,5 @@ def all_reduce(
 
     total = add_up(counted, gather_objects, errors)
     if isinstance(total, ConfusionMatrix) and accelerator.is_main_process:
-        _warn_of_repeated_images(total.pairs, accelerator)
+        warn_of_accelerate(accelerator, total.pairs, _FIX)
     return total
-
-
-def _warn_of_repeated_images(batches: int, accelerator: Accelerator) -> None:
-    """Warn if these are all batches of a loader that filled the last ones with repeated images."""
-    processes = accelerator.num_processes
-    for loader in accelerator._dataloaders:
-        try:
-            images, together = len(loader.dataset), loader.total_batch_size
-            is_even = loader.batch_sampler.even_batches and not loader.batch_sampler.drop_last
-        except (TypeError, AttributeError):
-            continue
-        drawn = -(-images // together) * together
-        if processes > 1 and is_even and processes * len(loader) == batches and drawn > images:
-            warn_of_repeats("all_reduce", processes, drawn, images, _FIX)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from segiou._support.arguments import check_kind
@@ -141,10 +141,15 @@ def _parts_of_all(everyone: list[Any]) -> tuple[Any, ...]:
             "must pass the same type"
         )
         raise ValueError(msg)
+    check_alike(options)
+    return parts
+
+
+def check_alike(options: Sequence[Any]) -> None:
+    """Raise a ValueError if classes or options differ between processes."""
     if other := _other(options):
         msg = f"the classes or options of process {other} differ from those of process 0"
         raise ValueError(msg)
-    return parts
 
 
 def _described(counted: Any) -> tuple[str, Any, Any]:
@@ -156,6 +161,6 @@ def _described(counted: Any) -> tuple[str, Any, Any]:
     return counted._kind().__name__, counted.empty()._settings(), parts
 
 
-def _other(values: tuple[Any, ...]) -> int:
+def _other(values: Sequence[Any]) -> int:
     """The first process whose value differs from that of process 0; 0 if there is none."""
     return next((i for i, value in enumerate(values) if value != values[0]), 0)

@@ -6,7 +6,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from segiou.hooks._reading import callers, upsampled
+from segiou.hooks._frameworks import evaluation
+from segiou.hooks._reading import first_output, upsampled
 from segiou.hooks._scoring import ChannelScoring, HistogramScoring, missing, scoring_of
 
 try:
@@ -48,7 +49,7 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
     ValueError
         If the logits have a single channel, whose argmax is always 0.
     """
-    scores = torch.as_tensor(_first(logits))
+    scores = torch.as_tensor(first_output(logits))
     if scores.shape[1] == 1:
         msg = (
             f"logits of shape {tuple(scores.shape)} have a single channel, whose argmax is always "
@@ -105,19 +106,20 @@ class ComputeMetrics:
             As for :func:`preprocess_logits_for_metrics`.
         """
         if isinstance(self.scoring, HistogramScoring):
-            return _first(logits)
+            return first_output(logits)
         if isinstance(self.scoring, ChannelScoring):
-            return upsampled(_first(logits), (len(labels), *labels.shape[2:]))
+            return upsampled(first_output(logits), (len(labels), *labels.shape[2:]))
         if self.scoring.threshold is None:
             return preprocess_logits_for_metrics(logits, labels)
-        return upsampled(_first(logits), tuple(labels.shape))[:, 0]
+        return upsampled(first_output(logits), tuple(labels.shape))[:, 0]
 
     def __call__(
         self, eval_pred: EvalPrediction, compute_result: bool | None = None
     ) -> dict[str, float]:
         """Count a batch, and return the scores if `compute_result`; or count all batches."""
-        evaluation = _evaluation()
-        if self._running is None or self._running() is not evaluation:
+        current = evaluation()
+        current = GradientState().active_dataloader if current is None else current
+        if self._running is None or self._running() is not current:
             self.counts = self.scoring.empty()
         if compute_result is None:
             _check_sizes(eval_pred, are_channels=isinstance(self.scoring, ChannelScoring))
@@ -129,32 +131,15 @@ class ComputeMetrics:
         if batch is not self.counts:
             self.counts.merge(batch)
         if compute_result is False:
-            known = evaluation is not None
-            self._running = weakref.ref(evaluation) if known else lambda: None
+            self._running = (lambda: None) if current is None else weakref.ref(current)
             return {}
         self._running = None
         return self.scoring.values(self.counts, separator="_")
 
 
-def _first(outputs: Any) -> Any:
-    return outputs[0] if isinstance(outputs, (tuple, list)) else outputs
-
-
-def _evaluation() -> Any:
-    """An object that lives as long as the evaluation that called; else its data loader, or None.
-
-    A loader with persistent workers serves several evaluations. Tried with transformers 5.23,
-    whose `evaluation_loop` keeps its losses in `all_losses`.
-    """
-    for _, frame in callers():
-        if frame.f_code.co_name == "evaluation_loop" and "all_losses" in frame.f_locals:
-            return frame.f_locals["all_losses"]
-    return GradientState().active_dataloader
-
-
 def _check_sizes(eval_pred: EvalPrediction, *, are_channels: bool) -> None:
     """Raise a ValueError for logits of images whose labels the Trainer has padded."""
-    truths, preds = eval_pred.label_ids, _first(eval_pred.predictions)
+    truths, preds = eval_pred.label_ids, first_output(eval_pred.predictions)
     if isinstance(truths, list) or (preds.ndim <= truths.ndim and not are_channels):
         return  # batches of their own size, or labels, which are padded alike
     are_padded = [(x[..., -1, :] == _PADDING).reshape(len(x), -1).all(1) for x in (truths, preds)]
@@ -174,7 +159,7 @@ def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
     truths: Any = eval_pred.label_ids
     pairs = zip(truths, preds, strict=True) if isinstance(truths, list) else [(truths, preds)]
     for truth, outputs in pairs:
-        pred = _first(outputs)
+        pred = first_output(outputs)
         if pred.shape[-2:] == truth.shape[-2:]:
             yield truth, pred
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
+from segiou.hooks._frameworks import attached_names
 from segiou.hooks._repeats import warn_of_repeated_images
 from segiou.hooks._scoring import Counting, fix_of_repeats, missing, scoring_of
 
@@ -19,7 +20,7 @@ except ImportError as error:
 
 from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch_counts import TorchCounter
-from segiou.hooks.distributed import DeferredErrors, add_up
+from segiou.hooks.distributed import DeferredErrors, add_up, check_alike
 from segiou.hooks.hook_options import TorchOptions
 from segiou.report.formats import DEFAULT
 from segiou.scoring.evaluator import Conflict, Evaluator
@@ -100,20 +101,21 @@ class SegmentationScores(Counting, Metric):
         sums = self._sums.clone()
         self._sums, self._maxima = self.counter.add(sums, self._maxima, truth, pred)
 
-    @sync_all_reduce("_sums:SUM", "_maxima:MAX")
     def _counted(self) -> Any:
         if self._has_ids:
             return add_up(self._images, _gather, self._deferred).total()
+        check_alike(_gather(self.scoring.digest))  # sums of other sizes cannot be added
+        return self._summed()
+
+    @sync_all_reduce("_sums:SUM", "_maxima:MAX")
+    def _summed(self) -> Any:
         return self.counter.accumulated(self._sums, self._maxima)
 
     def attach(self, engine: Engine, name: str, usage: str | MetricUsage = _EPOCH) -> None:
         """Attach to an engine; a ValueError if another metric has the name there."""
-        event = self._check_usage(usage).COMPLETED
-        for handler, arguments, _ in engine._event_handlers[event]:
-            of_metric = isinstance(getattr(handler, "__self__", None), Metric)
-            if of_metric and handler.__name__ == "completed" and arguments[-1:] == (name,):
-                msg = f"another metric is attached to this engine as {name!r}; choose another name"
-                raise ValueError(msg)
+        if name in attached_names(engine, self._check_usage(usage).COMPLETED):
+            msg = f"another metric is attached to this engine as {name!r}; choose another name"
+            raise ValueError(msg)
         super().attach(engine, name, usage)
 
     def completed(self, engine: Engine, name: str) -> None:

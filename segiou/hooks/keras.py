@@ -11,7 +11,7 @@ from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import to_host
 from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA
 from segiou.hooks._compiled import BASE
-from segiou.hooks._reading import callers
+from segiou.hooks._frameworks import compiled_metrics
 from segiou.hooks._scoring import ChannelScoring, Counting, HistogramScoring, missing, scoring_of
 from segiou.hooks.hook_options import HookOptions
 from segiou.labels.class_options import ClassOptions
@@ -35,8 +35,8 @@ class SegmentationScores(Counting, keras.metrics.Metric):
 
     Counts are exact. Logged scores are computed from them in float32 inside the
     compiled step, which cannot raise errors. If undeclared values, NaN scores, a truth that is
-    neither whole numbers nor one-hot, or weights other than 0 and 1 were counted, the scores are
-    NaN, and :attr:`counts` raises a ValueError.
+    neither whole numbers nor one-hot, or different weights in a batch were counted, the scores
+    are NaN, and :attr:`counts` raises a ValueError.
 
     Parameters
     ----------
@@ -45,11 +45,12 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`, to count channels
         that may overlap, or scores, like it, without regions.
         ``scores`` is ``"mean_iou"`` or, of histograms, ``"average_precision"`` by default.
-        The result for one name is a scalar; that for several names, or for a per-class score
+        The result for one overall score is a scalar, logged as ``val_mean_iou`` for
+        ``scores="mean_iou"`` and ``["mean_iou"]``; that for several, or for a per-class score
         such as ``"iou"``, is a dict of scalars. ``axis`` is -1 by default.
     name : str, optional
-        Name of the metric, which also precedes the keys of several scores: ``val_fg/mean_iou``
-        for ``name="fg"``. A model with two metrics of several scores needs it.
+        Name of the metric: the key of a single score, or in front of the keys of several:
+        ``val_fg/mean_iou`` for ``name="fg"``. Two metrics with equal keys raise a ValueError.
     dtype : optional
         Has no effect, because counts are integers and scores float32.
     """
@@ -62,10 +63,13 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         dtype: Any = None,
         **options: Unpack[HookOptions],
     ) -> None:
-        super().__init__(name=name or "segmentation_scores", dtype=dtype)
         options.setdefault("axis", -1)
         scoring = scoring_of(SegmentationScores, labels, "mean_iou", options, kind=HookOptions)
         self.scoring: Any = scoring
+        #: A single score, whose key is the name; Keras allows no "/" in it.
+        self._only = scoring.keys[0] if len(scoring.keys) == 1 else ""
+        self._only = "" if "/" in self._only else self._only
+        super().__init__(name=name or self._only or "segmentation_scores", dtype=dtype)
         #: Precedes the keys of several scores.
         self._prefix = f"{name}/" if name else ""
         #: ModelCheckpoint and EarlyStopping read their mode from it.
@@ -91,8 +95,9 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         y_pred : array
             Labels, or scores with a class axis.
         sample_weight : array of bool, int or float, optional
-            1 for pixels, or images if the shape is (N,), that count, and 0 for
-            others. Other weights make the scores NaN, because pixels are counted.
+            A constant, such as 1, for pixels, or images if the shape is (N,), that count, and 0
+            for others. Different weights in a batch make the scores NaN, because pixels are
+            counted.
         """
         if not self._is_checked:
             self._check_keys()
@@ -126,23 +131,28 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         refused = ops.sum(ops.cast(self.refused.value, "float32"))
         self._counts.warn_of_scale(self.largest.value, self.met.value)
         known = scores_of_sums(sums, refused, self._counts.tables, self.scoring)
-        only = self.scoring.only
-        return known[only] if only else {self._prefix + key: one for key, one in known.items()}
+        if self._only:
+            return known[self._only]
+        return {self._prefix + key: one for key, one in known.items()}
 
-    def _keys(self) -> set[str]:
-        return set() if self.scoring.only else {self._prefix + key for key in self.scoring.keys}
+    def _keys(self, output: str) -> set[str]:
+        """The logged keys; Keras puts an output of several before a single score only."""
+        if self._only:
+            return {f"{output}_{self.name}" if output else self.name}
+        return {self._prefix + key for key in self.scoring.keys}
 
     def _check_keys(self) -> None:
         """Raise a ValueError if another metric of the model has the same keys."""
         self._is_checked = True
-        model = next((one for one, _ in callers() if type(one).__name__ == "CompileMetrics"), None)
-        for other in model.metrics if model else ():
-            if other is self or not isinstance(other, SegmentationScores):
-                continue
-            if shared := self._keys() & other._keys():
+        metrics = compiled_metrics()
+        mine: set[str] = next((self._keys(out) for out, one in metrics if one is self), set())
+        for output, other in metrics:
+            is_ours = isinstance(other, SegmentationScores)
+            theirs = other._keys(output) if is_ours else {f"{output}_{other.name}".lstrip("_")}
+            if other is not self and (shared := mine & theirs):
                 msg = (
-                    f"two metrics return {min(shared)!r}, and Keras would keep one; pass a "
-                    "different name= to each, which then precedes its keys"
+                    f"two metrics return {min(shared)!r}, and Keras would keep or rename one; pass "
+                    "a different name= to each, which then precedes its keys"
                 )
                 raise ValueError(msg)
 
@@ -160,9 +170,9 @@ class SegmentationScores(Counting, keras.metrics.Metric):
             raise ValueError(msg)
         if refused[1]:
             msg = (
-                f"sample_weight has {plural(refused[1], 'value')} other than 0 and 1, but pixels "
-                "can only be counted or skipped; pass this metric in metrics= instead of "
-                "weighted_metrics=, so that only the loss uses the weights"
+                f"sample_weight has {plural(refused[1], 'value')} other than 0 and the largest of "
+                "its batch, but pixels can only be counted or skipped; pass this metric in "
+                "metrics= instead of weighted_metrics=, so that only the loss uses the weights"
             )
             raise ValueError(msg)
         if (devices := met[:2].max()) > 1:

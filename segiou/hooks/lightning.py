@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partialmethod
 from pathlib import Path
 from typing import Any, Unpack
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.hooks._lightning import Callback, give, log_figure, names_of_steps, number_of_loaders
+from segiou.hooks._frameworks import logged_by_steps
+from segiou.hooks._lightning import Callback, ReportFiles, log_figure, number_of_loaders
 from segiou.hooks._repeats import warn_of_lightning
 from segiou.hooks._scoring import fix_of_repeats, scoring_of
 from segiou.hooks.distributed import DeferredErrors, all_reduce
 from segiou.hooks.hook_options import TorchOptions
-from segiou.report.formats import DEFAULT, format_of
+from segiou.measures.measure import Measure
+from segiou.report.formats import DEFAULT
 from segiou.report.report import Report
 from segiou.scoring.evaluator import Conflict, Evaluator
 from segiou.scoring.score_arrays import id_text
@@ -83,15 +85,23 @@ class SegmentationScores(Callback):
     combine : bool
         Whether the images of several dataloaders are scored together. Their ids are then those
         of their dataloader, such as ``1/17``.
+    measures : iterable of Measure or str
+        Other scores of each image, such as ``"boundary"``, as for
+        :class:`segiou.scoring.Evaluator`. They are counted on the host, and all of them are
+        logged unless ``scores`` names some. Pass `ids` as well on several devices.
     report : path or callable, optional
         A file that the first process writes after each epoch, or a function that
         it calls with the report and the epoch. The extension sets the format,
-        such as ``.html`` for a page. ``{epoch}`` and ``{stage}`` in the path are
+        such as ``.html`` for a page. ``{epoch}``, ``{step}`` and ``{stage}`` in the path are
         replaced; with several dataloaders, the name ends in
-        ``_dataloader_idx_1``, as in the log.
+        ``_dataloader_idx_1``, as in the log. If an epoch is validated several times
+        (``val_check_interval``) and the path has ``{epoch}`` only, later names end in
+        ``_step_40``.
     figure : bool
         Whether to log the confusion matrix as a figure to TensorBoard, Weights & Biases or
         MLflow after each epoch.
+    prog_bar : bool
+        Whether the progress bar shows the scores that are not of single classes.
 
     Raises
     ------
@@ -109,18 +119,20 @@ class SegmentationScores(Callback):
         conflict: Conflict = "error",
         prefix: str = "",
         combine: bool = False,
+        measures: Iterable[Measure | str] = (),
         report: str | Path | Callable[[Report, int], object] | None = None,
         figure: bool = False,
+        prog_bar: bool = False,
         **options: Unpack[TorchOptions],
     ) -> None:
-        self.scoring: Any = scoring_of(SegmentationScores, labels, DEFAULT, options)
-        self.scoring.check(ids=ids, report=report, figure=figure)
+        self.scoring: Any = scoring_of(
+            SegmentationScores, labels, DEFAULT, options, measures=measures
+        )
+        self.scoring.check(ids=ids, measures=measures, report=report, figure=figure)
         self.pairs, self.ids, self.report, self.figure = pairs, ids, report, figure
-        self.prefix, self.combine = prefix, combine
+        self.prefix, self.combine, self.prog_bar = prefix, combine, prog_bar
         self._empty: Any = self.scoring.counting(None if ids is None else conflict)
-        if isinstance(report, (str, Path)):
-            # Raises for an unknown format now instead of after the first epoch.
-            format_of(Path(report))
+        self._files = ReportFiles(report)
         # A warning for each epoch would repeat itself.
         self._checked: set[str] = set()
         self._deferred = DeferredErrors()
@@ -171,18 +183,23 @@ class SegmentationScores(Callback):
         for loader in range(0 if trainer.sanity_checking else loaders):
             counted: Any = self.counts.setdefault(loader, self._empty.empty())
             counted = all_reduce(counted, errors=self._deferred)
-            total = counted.total() if isinstance(counted, Evaluator) else counted
-            self.counts[loader] = total
+            self.counts[loader] = total = self.scoring.total(counted)
             place = _PLACE.format(loader) if loaders > 1 else ""
             values = self.scoring.values(total)
-            logged = {self._name(stage, name, place): value for name, value in values.items()}
-            # The values are equal on all processes, and their maximum is exact.
-            module.log_dict(logged, add_dataloader_idx=False, sync_dist=True, reduce_fx="max")
-            self._logged |= {*logged}
+            for is_shown in (False, True):
+                logged = {
+                    self._name(stage, name, place): value
+                    for name, value in values.items()
+                    if (self.prog_bar and "/" not in name) is is_shown
+                }
+                # The values are equal on all processes, and their maximum is exact.
+                usual = {"add_dataloader_idx": False, "sync_dist": True, "reduce_fx": "max"}
+                module.log_dict(logged, prog_bar=is_shown, **usual)
+                self._logged |= {*logged}
             if trainer.is_global_zero and (self.report is not None or self.figure):
                 title = f"{stage}, epoch {trainer.current_epoch}{place}"
                 report = total.report(self.scoring.protocol, title=title)
-                give(self.report, report, trainer.current_epoch, stage, place.replace("/", "_"))
+                self._files.give(report, trainer, stage, place)
                 if self.figure:
                     log_figure(trainer, report, self._name(stage, "confusion_matrix", place))
 
@@ -192,7 +209,8 @@ class SegmentationScores(Callback):
     def _check_module(self, trainer: Any, _module: Any, stage: str) -> None:
         """Raise a ValueError if a step of the module has logged one of the names."""
         names = self._logged or {f"{stage}/{name}" for name in self._names()}
-        others = names_of_steps(trainer, _PLACE)
+        steps = logged_by_steps(trainer)
+        others = {name if i is None else name + _PLACE.format(i) for name, i in steps}
         _check_names(names & others, "the module and SegmentationScores log")
 
     on_validation_epoch_start = partialmethod(_start, stage="val")

@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from segiou.hooks._reading import callers
+from segiou.hooks._frameworks import is_logged, wrapper_of
 from segiou.hooks._repeats import warn_in_loops
 from segiou.hooks._scoring import Counting, fix_of_repeats, missing, scoring_of
 from segiou.hooks.hook_options import Scores, TorchOptions
 
 try:
     import torch
-    from torchmetrics import ClasswiseWrapper, Metric, MetricCollection, MetricTracker
-    from torchmetrics.wrappers import MinMaxMetric
+    from torchmetrics import Metric
 except ImportError as error:
     raise missing("torchmetrics", "torchmetrics") from error
 
@@ -25,15 +24,24 @@ if TYPE_CHECKING:
 
 __all__ = ["CountedScores", "SegmentationScores"]
 
-_WRAPPED = (
-    "ClasswiseWrapper cannot wrap a metric with several scores; wrap a metric with a single "
-    "per-class score, such as scores='iou', and combine several in a MetricCollection"
-)
-_TRACKED = (
-    "MetricTracker cannot pick the best of a metric with several scores; wrap it as "
-    "MetricTracker(MetricCollection([metric]), maximize=True), or request a single score"
-)
-_RANGED = "MinMaxMetric cannot wrap a metric with several scores; request a single score"
+#: The problem and the fix of several scores, by wrapper.
+_MISREAD = {
+    "ClasswiseWrapper": (
+        "ClasswiseWrapper cannot wrap a metric with several scores; wrap a metric with a single "
+        "per-class score, such as scores='iou', and combine several in a MetricCollection"
+    ),
+    "MetricTracker": (
+        "MetricTracker cannot pick the best of a metric with several scores; wrap it as "
+        "MetricTracker(MetricCollection([metric]), maximize=True), or request a single score"
+    ),
+    "MinMaxMetric": (
+        "MinMaxMetric cannot wrap a metric with several scores; request a single score"
+    ),
+    "MetricCollection.plot": (
+        "MetricCollection.plot cannot draw a metric with several scores on axes of its own; pass "
+        "together=True, or plot the metric itself"
+    ),
+}
 _LOGGED = (
     "self.log of Lightning needs a metric with a single scalar, such as scores='mean_iou'; in "
     "on_validation_epoch_end, call self.log_dict(metric.compute()) and metric.reset(), or use the "
@@ -43,10 +51,6 @@ _LOGGED = (
 _REPEATED = (
     "A torchmetrics metric cannot tell which; segiou.hooks.lightning.SegmentationScores(..., "
     "ids=lambda outputs, batch: ...) counts each image once"
-)
-_PLOTTED = (
-    "MetricCollection.plot cannot draw a metric with several scores on axes of its own; pass "
-    "together=True, or plot the metric itself"
 )
 
 
@@ -86,16 +90,14 @@ class CountedScores(Metric):
         """Whether a single score is better if higher; None for several scores."""
         if isinstance(self.scores, str):
             return self._is_better_higher
-        caller, frame = next(callers())
-        if isinstance(caller, MetricTracker) and frame.f_locals["metric"] is self:
-            raise TypeError(_TRACKED)
+        self._refuse_misreaders()
         return None
 
     @property
     def _forward_cache(self) -> Any:
         """The last result of `forward`, which Lightning reads when it starts to log a metric."""
         is_read = self._is_scalar() or torch.compiler.is_compiling()
-        if not is_read and type(next(callers())[0]).__name__ == "_ResultMetric":
+        if not is_read and is_logged():
             raise TypeError(_LOGGED)
         return self.__dict__["_forward_cache"]
 
@@ -121,24 +123,18 @@ class CountedScores(Metric):
 
     def _refuse_misreaders(self) -> None:
         """Raise a TypeError if the caller is a torchmetrics wrapper that cannot use a dict."""
-        for caller, frame in callers():
-            method = frame.f_code.co_name
-            if isinstance(caller, ClasswiseWrapper) and caller.metric is self:
-                raise TypeError(_WRAPPED)
-            if isinstance(caller, MinMaxMetric) and caller._base_metric is self:
-                raise TypeError(_RANGED)
-            is_bare = isinstance(caller, MetricTracker) and isinstance(
-                caller._base_metric, CountedScores
-            )
-            if is_bare and method == "best_metric":
-                raise TypeError(_TRACKED)
-            is_plot = isinstance(caller, MetricCollection) and method == "plot"
-            if is_plot and not frame.f_locals.get("together"):
-                raise TypeError(_PLOTTED)
+        if wrapper := wrapper_of(self):
+            raise TypeError(_MISREAD[wrapper])
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
         warn_in_loops(self._repeated)
-        super()._sync_dist(*rest, **keywords)
+        try:
+            super()._sync_dist(*rest, **keywords)
+        except RuntimeError as error:
+            if "equal size" not in str(error):
+                raise
+            msg = "the numbers of classes differ between processes; pass the same to all"
+            raise ValueError(msg) from error
 
     def plot(self, val: Any = None, ax: Any = None) -> "tuple[Figure, Axes]":
         """Plot one or several results of `compute` or `forward`; the current one by default."""

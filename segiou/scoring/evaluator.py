@@ -83,18 +83,24 @@ class Evaluator(Accumulator):
         self._start(header, with_defaults(read_measures(measures), labels, None), conflict)
 
     @classmethod
-    def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:
-        """Build from class options, without measures.
+    def from_options(
+        cls,
+        options: ClassOptions,
+        *,
+        measures: Iterable[Measure | str] = (),
+        conflict: Conflict = "error",
+    ) -> Self:
+        """Build from class options.
 
         Parameters
         ----------
         options : ClassOptions
             The classes and the ignored values.
-        conflict : {"error", "first"}
+        measures, conflict
             As of the class.
         """
-        new = cls.__new__(cls)
-        new._start(Header(options), (), conflict)
+        new, asked = cls.__new__(cls), read_measures(measures)
+        new._start(Header(options), with_defaults(asked, options.labels, None), conflict)
         return new
 
     def _start(self, header: Header, measures: tuple[Measure, ...], conflict: Conflict) -> None:

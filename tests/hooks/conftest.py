@@ -190,3 +190,9 @@ class TwoProcesses:
 @pytest.fixture
 def run_two(tmp_path):
     return TwoProcesses(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def run_two_once(tmp_path_factory):
+    """As `run_two`, for results that several tests share."""
+    return TwoProcesses(tmp_path_factory.mktemp("two"))

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from deletable import needs_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (DOCS / "hooks.md", DOCS / "howto" / "trackers.md")
@@ -42,7 +43,9 @@ def needed(code: str) -> list[str]:
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needs_of(code)) for name, code in examples().items()]
+)
 def test_the_example_runs(name, tmp_path, need):
     code = examples()[name]
     for framework in needed(code):

@@ -564,6 +564,41 @@ def test_outputs_of_models(torch, need):
         metric(3).update(queries, truth)
 
 
+def test_raw_outputs_of_queries(torch, need):
+    """Mask2Former as a tuple: scores of 5 queries for 3 classes and none, and their masks."""
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics, preprocess_logits_for_metrics
+
+    outputs, truth = (torch.zeros(2, 5, 4), torch.zeros(2, 5, 6, 6)), torch.zeros(2, 6, 6).long()
+    from transformers import EvalPrediction
+
+    batch = EvalPrediction(predictions=outputs, label_ids=truth)
+    for call in (
+        lambda: metric(3).update(outputs, truth),
+        lambda: preprocess_logits_for_metrics(outputs, truth),
+        lambda: ComputeMetrics(3)(batch, compute_result=False),
+    ):
+        with pytest.raises(TypeError, match=r"scores of queries, of shapes .*; pass label maps"):
+            call()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32"])
+def test_ignored_pixels_of_one_hot_truth(torch, dtype):
+    truth = torch.tensor([[[0, 1, 2, 2, 255, 255]]])
+    scores = torch.nn.functional.one_hot(torch.tensor([[[0, 1, 2, 0, 0, 1]]]), 3).movedim(-1, 1)
+    one_hot = torch.nn.functional.one_hot(truth % 255, 3).movedim(-1, 1)
+    one_hot = torch.where((truth == 255)[:, None], 255, one_hot).to(getattr(torch, dtype))
+    found = metric(3, ignore=255)
+    found.update(scores.float(), one_hot)
+    assert found.counts.matrix.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
+    assert found.counts.ignored == 2
+    with pytest.raises(ValueError, match=r"neither a class nor ignored: 255 \(2 pixels\)"):
+        metric(3).update(scores.float(), one_hot)
+    one_hot[0, 0, 0, 4] = 7
+    with pytest.raises((ValueError, TypeError)):
+        metric(3, ignore=255).update(scores.float(), one_hot)
+
+
 def test_options_of_other_tools(torch):
     with pytest.raises(TypeError, match="has no option 'ignore_index'; did you mean ignore"):
         metric(3, ignore_index=255)

@@ -128,7 +128,7 @@ same = {
     "first axis": [matrix(truth, scores), matrix(one_hot.transpose(0, 3, 1, 2),
                    scores.transpose(0, 3, 1, 2), axis=1)],
     "pixels": [matrix(truth, scores, x) for x in (every, pixels, pixels.astype("float32"),
-               every[..., None], pixels[..., None].astype("float64"))],
+               every[..., None], pixels[..., None].astype("float64"), third)],
     "images": [matrix(truth, scores, np.ones((4, 5, 6)) * images[:, None, None] > 0),
                *(matrix(truth, scores, x) for x in (images, images.astype("float32"),
                  images[:, None], images[:, None, None] > 0))],
@@ -136,12 +136,15 @@ same = {
                   for x in (scores[..., 0], scores[..., :1])],
     "as many images as classes": [matrix(x > 1, x > 1, labels=4)
                                   for x in (truth, truth.reshape(2, 10, 6))],
+    "ignored in one-hot": [matrix(np.where(every, 255, truth), scores, ignore=255),
+                           *(matrix(np.where(every[..., None], 255, one_hot).astype(kind), scores,
+                                    ignore=255) for kind in ("uint8", "float32"))],
     "half": [matrix(truth, scores, np.arange(6)[None, None] * np.ones((4, 5, 1)) < 5),
              matrix(half, scores, np.arange(6)[None, None] * np.ones((4, 5, 1)) < 5)],
 }
 hole = np.where(np.arange(6)[None, None, :] == 2, np.nan, truth)
 errors = {
-    "weights": error(truth, scores, third),
+    "weights": error(truth, scores, third + pixels * np.arange(6)[None, None] / 3),
     "half": error(half, scores),
     "nan": error(hole, scores),
     "smooth": error(smooth, scores),
@@ -150,7 +153,7 @@ errors = {
     "images": error(truth, scores, protocol="monai"),
 }
 poisoned = SegmentationScores(3)
-poisoned.update_state(truth, scores, sample_weight=third)
+poisoned.update_state(truth, scores, sample_weight=third - 1)
 few = np.array([[0, 0, 1]]), np.array([[0, 2, 1]])
 protocols = {name: scored(*few, protocol=name)
              for name in ("segiou", "detectron2", "ade20k", "paddleseg", "torchvision")}
@@ -194,7 +197,7 @@ for rows in ([0], [0, 1, 2, 3]):  # wrong values on one device, on both
         strict.counts
     except ValueError as error:
         errors.append(str(error))
-print(json.dumps({"val": val["segmentation_scores"], "mean_iou": cm.mean_iou(), "errors": errors,
+print(json.dumps({"val": val["mean_iou"], "mean_iou": cm.mean_iou(), "errors": errors,
                   "matrix": cm.matrix.tolist(), "ignored": cm.ignored, "pred": pred.tolist()}))
 """
 
@@ -258,7 +261,7 @@ def test_what_keras_users_give(backend, need_keras, run_python):
             assert other == first, name
     assert out["same"]["images"][0][1] == 2 * 5 * 6
     errors = out["errors"]
-    assert "values other than 0 and 1" in errors["weights"]
+    assert "values other than 0 and the largest of its batch" in errors["weights"]
     assert "y_true has 20 pixels with neither" in errors["half"]
     assert "y_true has 20 pixels with neither" in errors["nan"]
     assert "y_true has 120 pixels with neither" in errors["smooth"]

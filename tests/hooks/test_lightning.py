@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 
 import numpy as np
 import pytest
@@ -58,10 +59,9 @@ def trainer(lightning, tmp_path, *callbacks, **options):
         accelerator="cpu",
         callbacks=list(callbacks),
         logger=False,
-        enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        **options,
+        **{"enable_checkpointing": False, **options},
     )
 
 
@@ -409,3 +409,159 @@ def test_combined_loaders_may_have_equal_ids(
     made.validate(module(), loaders, verbose=False)
     np.testing.assert_array_equal(callback.counts[0].matrix, answer.matrix)
     assert float(made.callback_metrics["val/mean_iou"]) == pytest.approx(answer.mean_iou())
+
+
+class Blocks:
+    """Four images of 8 x 8 pixels: squares that are shifted by 0, 1, 2 and 3 pixels."""
+
+    def __init__(self):
+        self.truth, self.pred = np.zeros((2, 4, 8, 8), int)
+        for i in range(4):
+            self.truth[i, 2:5, 2:5] = self.pred[i, 2:5, 2 + i : 5 + i] = 1
+
+    def rows(self, need, order=range(4)):
+        torch = need("torch")
+        sides = (torch.from_numpy(side[[*order]]) for side in (self.truth, self.pred))
+        return torch.utils.data.TensorDataset(*sides, torch.tensor([*order]))
+
+
+@pytest.fixture
+def given(lightning, need):
+    """A module that returns the truth and prediction of its batch."""
+    torch = need("torch")
+
+    class Given(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+
+        def training_step(self, batch, batch_idx):
+            return self.weight.sum()
+
+        def validation_step(self, batch, batch_idx):
+            return {"truth": batch[0], "pred": batch[1]}
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    return Given
+
+
+def batched(need, rows, size=2):
+    return need("torch").utils.data.DataLoader(rows, batch_size=size)
+
+
+@pytest.mark.needs("measures.surfaces")
+def test_measures_of_each_image(lightning, given, tmp_path, need):
+    """Surface distances and Boundary IoU of an epoch, once per image."""
+    from segiou.hooks.lightning import SegmentationScores
+    from segiou.measures.surfaces import SurfaceOptions
+    from segiou.scoring import Evaluator
+
+    blocks, asked = Blocks(), {"measures": ["boundary", SurfaceOptions((1,))]}
+    wanted = Evaluator(["background", "square"], **asked).update(blocks.truth, blocks.pred)
+    report = wanted.report()
+    callback = SegmentationScores(
+        ["background", "square"], ids=lambda outputs, batch: batch[2], **asked
+    )
+    validate = trainer(lightning, tmp_path, callback)
+    rows = blocks.rows(need, [0, 1, 2, 3, 0, 1])  # as a distributed sampler fills up
+    validate.validate(given(), batched(need, rows), verbose=False)
+    logged = {key: float(value) for key, value in validate.callback_metrics.items()}
+    # The squares are shifted by i pixels, which is their Hausdorff distance.
+    assert logged["val/hausdorff/square"] == report.scores(names=["hausdorff"])["hausdorff/square"]
+    names = ["mean_iou", "boundary_iou", "surface_dice", "hausdorff_95"]
+    for key, value in report.scores(names=names).items():
+        assert logged[f"val/{key}"] == pytest.approx(value), key
+    counts = callback.counts[0]
+    assert len(counts) == 4
+    assert counts.total() == wanted.total()
+    assert counts.scores() == wanted.scores()
+
+
+@pytest.mark.needs("measures.surfaces")
+def test_measures_that_are_asked_for(lightning, given, tmp_path, need):
+    from segiou import ChannelCounts
+    from segiou.hooks.lightning import SegmentationScores
+
+    names = ["mean_iou", "hd95"]
+    callback = SegmentationScores(2, measures=["surfaces"], scores=names)
+    validate = trainer(lightning, tmp_path, callback)
+    validate.validate(given(), batched(need, Blocks().rows(need)), verbose=False)
+    assert set(validate.callback_metrics) == {"val/mean_iou", *(f"val/hd95{x}" for x in OF_ROWS)}
+    with pytest.raises(ValueError, match=r"'hd95' does not .* pass measures=\['surfaces'\]"):
+        SegmentationScores(2, measures=["boundary"], scores=names)
+    with pytest.raises(ValueError, match="measures need counts per image, which ChannelCounts"):
+        SegmentationScores(ChannelCounts(2), threshold=0.5, measures=["boundary"])
+
+
+OF_ROWS = ("", "/0", "/1")
+
+
+def test_several_validations_of_an_epoch_write_a_report_each(lightning, given, tmp_path, need):
+    from segiou.hooks.lightning import SegmentationScores
+
+    loader = batched(need, Blocks().rows(need), 1)  # four steps per epoch
+    reports = {
+        "{stage}-{epoch}.json": [f"val-{i}{more}.json" for i in (0, 1) for more in ("", STEPS[i])],
+        "{step}.json": ["2.json", "4.json", "6.json", "8.json"],
+        "last.json": ["last.json"],
+    }
+    for i, (path, names) in enumerate(reports.items()):
+        folder = tmp_path / str(i)
+        callback = SegmentationScores(2, report=folder / path)
+        fit = trainer(
+            lightning, tmp_path, callback, max_epochs=2, val_check_interval=0.5, log_every_n_steps=1
+        )
+        fit.fit(given(), loader, loader)
+        assert sorted(one.name for one in folder.iterdir()) == sorted(names)
+    with pytest.raises(ValueError, match=r"may contain \{epoch\}, \{step\} and \{stage\} only"):
+        SegmentationScores(2, report="{batch}.json")
+
+
+STEPS = ("_step_4", "_step_8")
+
+
+def test_the_progress_bar_has_the_means(lightning, given, tmp_path, need):
+    from segiou.hooks.lightning import SegmentationScores
+
+    for prog_bar in (True, False):
+        callback = SegmentationScores(2, scores=["mean_iou", "iou"], prog_bar=prog_bar)
+        validate = trainer(lightning, tmp_path, callback)
+        validate.validate(given(), batched(need, Blocks().rows(need)), verbose=False)
+        assert set(validate.progress_bar_metrics) == ({"val/mean_iou"} if prog_bar else set())
+        assert set(validate.callback_metrics) == {"val/mean_iou", "val/iou/0", "val/iou/1"}
+
+
+def test_checkpoints_have_no_folders_with_their_own_names(lightning, given, tmp_path, need):
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    from segiou.hooks.lightning import SegmentationScores
+
+    loader = batched(need, Blocks().rows(need))
+    best = ModelCheckpoint(
+        dirpath=tmp_path,
+        monitor="val/mean_iou",
+        mode="max",
+        filename="{epoch}-{val/mean_iou:.3f}",
+        auto_insert_metric_name=False,
+    )
+    fit = trainer(lightning, tmp_path, SegmentationScores(2), best, max_epochs=1, **KEPT)
+    fit.fit(given(), loader, loader)
+    value = float(fit.callback_metrics["val/mean_iou"])
+    assert [one.name for one in tmp_path.glob("**/*.ckpt")] == [f"0-{value:.3f}.ckpt"]
+
+
+KEPT = {"enable_checkpointing": True}
+
+
+def test_a_private_part_that_is_gone_warns_once(lightning, monkeypatch):
+    """As in another version of Lightning."""
+    from segiou.hooks._frameworks import calling_loops
+
+    monkeypatch.delattr("lightning.pytorch.loops.evaluation_loop._EvaluationLoop")
+    with pytest.warns(UserWarning, match="not reported, because segiou was tried with Lightning"):
+        assert list(calling_loops()) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(calling_loops()) == []
