@@ -536,7 +536,7 @@ class Counting:
     @property
     @not_compiled
     def counts(self) -> Any:
-        """All counts so far, summed over processes if the scores are.
+        """All counts so far; in Ignite over all processes, in torchmetrics of this process.
 
         A :class:`segiou.ConfusionMatrix`; or the kind that was passed in place of the labels,
         a :class:`segiou.ChannelCounts` or :class:`segiou.ScoreHistogram`.

@@ -188,6 +188,7 @@ from accelerate import Accelerator
 
 Accelerator(cpu=True)  # joins the processes
 import loops, test_matrix as matrix
+from segiou.hooks.distributed import all_reduce
 
 rank, found = int(sys.argv[3]), {}
 labels, options, _ = matrix.given("logits")
@@ -203,6 +204,8 @@ for name in matrix.TOGETHER:
     else:
         values = made.epoch(mine)
     counts = made.counts
+    if name == "torchmetrics":  # those of this process
+        counts = all_reduce(counts)
     found[name] = [(values, matrix.CELLS[name][0], counts and matrix.numbers(counts))]
 wrong = {}
 for name in ("torchmetrics", "Ignite", "PyTorch"):  # processes with other numbers of classes
