@@ -433,7 +433,7 @@ def confidence_intervals(
         classes=tuple(classes),
         score_unit=prepared.score.unit,
         _over=design.units,
-        **of_design(design, blocks, unit_of_pixels(counts)),
+        **unit_attributes(design, blocks, unit_of_pixels(counts)),
         **_unseen(scored, prepared, aggregate),
     )
 
@@ -477,7 +477,7 @@ def bootstrap(
     return confidence_intervals(counts, metric, method=method, **options)
 
 
-def of_design(design: Design, blocks: BlockLength | None, pixel_unit: str) -> dict[str, Any]:
+def unit_attributes(design: Design, blocks: BlockLength | None, pixel_unit: str) -> dict[str, Any]:
     """Attributes of :class:`OverUnits` that follow from the units."""
     _, image = text.nouns(pixel_unit)
     length = None if blocks is None else len(design.images) / len(design.units)

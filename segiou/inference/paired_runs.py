@@ -16,7 +16,7 @@ from segiou.inference.scored_runs import (
     hint_for,
     images_of_name,
     read_metric,
-    under,
+    run_under,
     unit_of_pixels,
 )
 from segiou.inference.statistics import (
@@ -111,7 +111,7 @@ def same_images(
     """
     first = runs[0]
     chosen = load_protocol(first.protocol if protocol is None else protocol)
-    runs = [under(run, chosen) for run in runs]
+    runs = [run_under(run, chosen) for run in runs]
     first = runs[0]
     for name, run in zip(names, runs, strict=True):
         if len(set(run.ids)) < len(run.ids):

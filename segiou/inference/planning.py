@@ -18,7 +18,7 @@ from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
 from segiou.inference.dependence import BlockLength
-from segiou.inference.intervals import OverUnits, of_design
+from segiou.inference.intervals import OverUnits, unit_attributes
 from segiou.inference.leave_one_out import Jackknife
 from segiou.inference.limits import SCALES
 from segiou.inference.resampling import Resampling
@@ -235,7 +235,7 @@ def sample_sizes(
         overall=overall,
         classes=tuple(classes),
         score_unit=prepared.score.unit,
-        **of_design(design, blocks, unit_of_pixels(counts)),
+        **unit_attributes(design, blocks, unit_of_pixels(counts)),
     )
 
 

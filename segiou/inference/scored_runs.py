@@ -44,7 +44,7 @@ def scored_images(
     if not hasattr(run, "ids"):
         raise _no_images(run)
     protocol = load_protocol(protocol or run.protocol)
-    run = under(run, protocol)
+    run = run_under(run, protocol)
     named, key = read_metric(run, metric)
     source_name = "the report" if hasattr(run, "per_image") else "the run"
     if (images := images_of_name(run, named, protocol, source_name, key)) is not None:
@@ -88,16 +88,16 @@ def images_of_name(
     if not hasattr(run, "structure_counts"):
         msg = f"{one}: the report has no counts of groups per image; pass the run"
         raise ValueError(msg)
-    if one.score in CASE_SCORES and not of_volumes(run.provenance):
+    if one.score in CASE_SCORES and not has_volumes(run.provenance):
         raise not_measured(one)
-    rule = {"grouped_truth_only": in_groups_only(one, protocol)}
+    rule = {"grouped_truth_only": skips_other_classes(one, protocol)}
     counts, names = run.structure_counts([*members.values()], **rule), tuple(members)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
     score_by = partial(over_images, structure_score(one.score, names))
     return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)
 
 
-def in_groups_only(one: ScoreName, protocol: Protocol) -> bool:
+def skips_other_classes(one: ScoreName, protocol: Protocol) -> bool:
     """Whether a score of groups skips the pixels whose truth is in none of them."""
     return protocol.groups == "grouped" and one.score in PIXEL_SCORES
 
@@ -111,7 +111,7 @@ def structure_score(name: str, structures: Sequence[str]) -> Score:
     return class_score(name, one.function, tuple(structures), every, load_protocol("segiou"))
 
 
-def of_volumes(provenance: Mapping[str, Any]) -> bool:
+def has_volumes(provenance: Mapping[str, Any]) -> bool:
     """Whether masks are volumes, those of a merged run included."""
     parts = (provenance, *provenance.get("merged", ()))
     return any(part.get("masks") == "volumes" for part in parts)
@@ -119,10 +119,10 @@ def of_volumes(provenance: Mapping[str, Any]) -> bool:
 
 def unit_of_pixels(source: Any) -> str:
     """Unit of the counts of a run or report, in words."""
-    return "voxels" if of_volumes(getattr(source, "provenance", {})) else "pixels"
+    return "voxels" if has_volumes(getattr(source, "provenance", {})) else "pixels"
 
 
-def under(run: Any, protocol: Protocol) -> Any:
+def run_under(run: Any, protocol: Protocol) -> Any:
     """A run without the pixels that a protocol ignores; reports and others have none of them."""
     return run.under(protocol) if hasattr(run, "under") else run
 

@@ -60,13 +60,13 @@ def read_lines(path: Path) -> LabelSet:
     texts = [line for _, line in lines]
     for form, pattern in _FORMS:
         if None not in (matches := [re.fullmatch(pattern, line) for line in texts]):
-            return _of_matches(matches, f"{form}, {path.name}", path)
+            return _matched_labels(matches, f"{form}, {path.name}", path)
     if any(":" in line for line in texts):
-        return _of_labelmap(lines, path)
-    return _of_names(lines, path)
+        return _labelmap_labels(lines, path)
+    return _listed_labels(lines, path)
 
 
-def _of_matches(matches: Sequence[Any], source: str, path: Path) -> LabelSet:
+def _matched_labels(matches: Sequence[Any], source: str, path: Path) -> LabelSet:
     """The classes of lines of one form; the lines number them if they have no values."""
     groups = [match.groupdict() for match in matches]
     colors = [tuple(int(g[part]) for part in "rgb") if "r" in g else None for g in groups]
@@ -79,7 +79,7 @@ def _of_matches(matches: Sequence[Any], source: str, path: Path) -> LabelSet:
     return label_set_of(folder_title(path), rows, source)
 
 
-def _of_names(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
+def _listed_labels(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
     """One name per line; LabelMe's labels.txt begins with the ignored label."""
     has_ignored = lines[0][1] == "__ignore__"
     names = lines[has_ignored:]
@@ -95,7 +95,7 @@ def _of_names(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
     return label_set_of(folder_title(path), rows, path.name, IGNORED if has_ignored else None)
 
 
-def _of_labelmap(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
+def _labelmap_labels(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
     """Lines ``name:red,green,blue:parts:actions``."""
     rows: list[Row] = []
     for number, line in lines:

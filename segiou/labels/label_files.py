@@ -57,33 +57,33 @@ def read_label_file(path: Path) -> LabelSet:
         raise ValueError(msg) from error
 
 
-def _of_json(path: Path) -> LabelSet:
+def _json_labels(path: Path) -> LabelSet:
     content = read_json(path)
     if isinstance(content, list) and content and all(isinstance(entry, dict) for entry in content):
-        return _of_coco(content, path, False)
+        return _coco_labels(content, path, False)
     description = content if isinstance(content, dict) else {}
     if (labels := description.get("labels")) and isinstance(labels, dict):
-        return _of_nnunet(labels, path, description.get("name"))
+        return _nnunet_labels(labels, path, description.get("name"))
     if isinstance(labels, list) and labels and all(isinstance(entry, dict) for entry in labels):
-        return _of_mapillary(labels, path)
+        return _mapillary_labels(labels, path)
     if isinstance(categories := description.get("categories"), list):
         annotations = description.get("annotations")
         first = annotations[:1] if isinstance(annotations, list) else []
-        return _of_coco(categories, path, any("segmentation" in entry for entry in first))
+        return _coco_labels(categories, path, any("segmentation" in entry for entry in first))
     if isinstance(names := description.get("id2label"), dict):
         ignore = description.get("semantic_loss_ignore_index", IGNORED)
-        return of_id2label(names, folder_title(path), ignore)
+        return id2label_labels(names, folder_title(path), ignore)
     if isinstance(classes := description.get("classes"), list):
         if any(isinstance(entry, dict) for entry in classes):
-            return _of_supervisely(classes, path)
-        return _of_metainfo(classes, description.get("palette"), path)
+            return _supervisely_labels(classes, path)
+        return _metainfo_labels(classes, description.get("palette"), path)
     if description and all(is_digits(key) for key in description):
-        return of_id2label(description, folder_title(path))
+        return id2label_labels(description, folder_title(path))
     msg = f"is not a label file; expected {_FORMS}"
     raise ValueError(msg)
 
 
-def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSet:
+def _coco_labels(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSet:
     """COCO's categories, with a background class for object annotations."""
     rows: list[Row] = []
     for i, entry in enumerate(categories):
@@ -101,7 +101,7 @@ def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSe
     return label_set_of(path.stem, [("background", free, None), *rows], "COCO categories")
 
 
-def of_id2label(names: Mapping[Any, Any], title: str, ignore: Any = IGNORED) -> LabelSet:
+def id2label_labels(names: Mapping[Any, Any], title: str, ignore: Any = IGNORED) -> LabelSet:
     """The label set of a mapping from numbers, or their text, to names."""
     rows: list[Row] = []
     for value, name in names.items():
@@ -113,7 +113,7 @@ def of_id2label(names: Mapping[Any, Any], title: str, ignore: Any = IGNORED) -> 
     return label_set_of(title, sorted(rows, key=itemgetter(1)), "Hugging Face id2label", ignored)
 
 
-def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
+def _metainfo_labels(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
     if palette is not None and (not isinstance(palette, list) or len(palette) != len(names)):
         msg = f"'palette' must have one colour per class ({len(names)})"
         raise ValueError(msg)
@@ -128,7 +128,7 @@ def _check_named(entries: Sequence[Any], key: str, what: str) -> None:
             raise ValueError(msg)
 
 
-def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
+def _supervisely_labels(classes: Sequence[Any], path: Path) -> LabelSet:
     """Classes of a Supervisely project, numbered 1, 2, … after the background."""
     _check_named(classes, "title", "class")
     colors = {entry["title"]: entry.get("color") or None for entry in classes}
@@ -139,7 +139,7 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
     return label_set_of(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
 
 
-def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
+def _mapillary_labels(labels: Sequence[Any], path: Path) -> LabelSet:
     """config.json of Mapillary Vistas; labels that are not evaluated are ignored."""
     _check_named(labels, "name", "label")
     readable = [entry.get("readable") for entry in labels]
@@ -157,12 +157,12 @@ def _of_mapillary(labels: Sequence[Any], path: Path) -> LabelSet:
     return LabelSet(folder_title(path), tuple(classes), **options)
 
 
-def _of_table(path: Path) -> LabelSet:
+def _table_labels(path: Path) -> LabelSet:
     """A CSV or TSV file of classes, such as Roboflow's, GOOSE's, and ScanNet's."""
     table = read_rows(path, [])
     columns = {str(head).strip().lower().replace(" ", "_"): head for head in (table or [{}])[0]}
     if all(key in columns for key in _SCANNET):
-        return _of_scannet(table, path)
+        return _scannet_labels(table, path)
     name, value, *rgb, code = (
         next((columns[key] for key in keys if key in columns), None) for keys in _COLUMNS
     )
@@ -188,7 +188,7 @@ def _of_table(path: Path) -> LabelSet:
     return label_set_of(folder_title(path), rows, path.name)
 
 
-def _of_scannet(table: Sequence[Mapping[str, str]], path: Path) -> LabelSet:
+def _scannet_labels(table: Sequence[Mapping[str, str]], path: Path) -> LabelSet:
     """Classes of NYU40 with the numbers of their objects, which ScanNet's label images have."""
     values: dict[str, list[int]] = {}
     for number, row in enumerate(table):
@@ -205,7 +205,7 @@ def _of_scannet(table: Sequence[Mapping[str, str]], path: Path) -> LabelSet:
     )
 
 
-def _of_yaml(path: Path) -> LabelSet:
+def _yaml_labels(path: Path) -> LabelSet:
     """SemanticKITTI's and RELLIS' description of labels, or data.yaml of Ultralytics."""
     yaml = import_extra("yaml", f"{path}: reading YAML needs PyYAML", "yaml")
     try:
@@ -214,11 +214,11 @@ def _of_yaml(path: Path) -> LabelSet:
         msg = f"is not valid YAML: {error}"
         raise ValueError(msg) from error
     if isinstance(data, dict) and isinstance(data.get("labels"), dict):
-        return _of_kitti(data, path)
-    return _of_yolo(data, path)
+        return _kitti_labels(data, path)
+    return _yolo_labels(data, path)
 
 
-def _of_kitti(data: Mapping[str, Any], path: Path) -> LabelSet:
+def _kitti_labels(data: Mapping[str, Any], path: Path) -> LabelSet:
     """Numbers and names, and the classes that they are evaluated as if there is a learning map."""
     names = {value: name for value, name in data["labels"].items() if type(value) is int}
     learned = data.get("learning_map") or {value: value for value in names}
@@ -240,7 +240,7 @@ def _of_kitti(data: Mapping[str, Any], path: Path) -> LabelSet:
     return LabelSet(path.stem, classes, ignore=several, source=source)
 
 
-def _of_yolo(data: Any, path: Path) -> LabelSet:
+def _yolo_labels(data: Any, path: Path) -> LabelSet:
     """The classes of Ultralytics' masks, or of its polygons and the background."""
     listed = data.get("names") if isinstance(data, dict) else None
     named = dict(enumerate(listed)) if isinstance(listed, list) else listed
@@ -285,13 +285,13 @@ def _mapped(mapping: Any, number: int, ignore: Any) -> tuple[list[list[int]], li
     return classes, [value for value in dict.fromkeys(ignored) if value not in taken]
 
 
-def _of_gdal(path: Path) -> LabelSet:
+def _gdal_labels(path: Path) -> LabelSet:
     """Names and colours of a raster, which GDAL stores in the TIFF or next to it."""
     from xml.etree import ElementTree
 
     kind = path.suffix.lower()
     is_tiff = kind in (".tif", ".tiff")
-    text, colors, nodata = _of_tiff(path) if is_tiff else ("", [], None)
+    text, colors, nodata = _tiff_rows(path) if is_tiff else ("", [], None)
     xml = path if kind in (".xml", ".vrt") else Path(f"{path}.aux.xml")
     texts = [read_text(xml), text] if xml.is_file() or not is_tiff else [text]
     root = ElementTree.Element("all")
@@ -302,7 +302,7 @@ def _of_gdal(path: Path) -> LabelSet:
     # A table has 256 colours; unset ones are black.
     set_values = [v for v, rgb in enumerate(colors) if v != nodata and (any(rgb) or v == 0)]
     rows = (
-        list(_of_attributes(root))
+        list(_attribute_rows(root))
         or _colored([(value, name) for value, name in names if name], colors)
         or _colored([(value, f"value {value}") for value in set_values], colors)
     )
@@ -312,7 +312,7 @@ def _of_gdal(path: Path) -> LabelSet:
     return label_set_of(path.name.split(".")[0], rows, f"GDAL, {path.name}", nodata)
 
 
-def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
+def _tiff_rows(path: Path) -> tuple[str, list[Any], int | None]:
     """GDAL's metadata XML, colour table and nodata value of a TIFF."""
     import tifffile
 
@@ -350,7 +350,7 @@ def _xml_of(text: str) -> Any:
         raise ValueError(msg) from error
 
 
-def _of_attributes(root: Any) -> Iterator[Row]:
+def _attribute_rows(root: Any) -> Iterator[Row]:
     """Classes of a raster's attribute table; without a value column, rows number them."""
     table = root.find(".//GDALRasterAttributeTable")
     fields = [] if table is None else table.iterfind("FieldDefn")
@@ -367,7 +367,7 @@ def _of_attributes(root: Any) -> Iterator[Row]:
             raise ValueError(msg) from error
 
 
-def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
+def _nnunet_labels(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
     """nnU-Net labels: names with one value, or with several, which are regions.
 
     Values that only occur in regions become classes named after their number. As in nnU-Net, a
@@ -407,9 +407,9 @@ def _label_values(label: str, value: Any) -> tuple[int, ...]:
 
 #: The reader of each extension; other files are TOML.
 READERS: dict[str, Callable[[Path], LabelSet]] = {
-    ".json": _of_json,
+    ".json": _json_labels,
     **dict.fromkeys((".txt", ".names", ".label", ".ctbl"), read_lines),
-    **dict.fromkeys((".csv", ".tsv"), _of_table),
-    **dict.fromkeys((".yaml", ".yml"), _of_yaml),
-    **dict.fromkeys((".xml", ".tif", ".tiff", ".img", ".vrt"), _of_gdal),
+    **dict.fromkeys((".csv", ".tsv"), _table_labels),
+    **dict.fromkeys((".yaml", ".yml"), _yaml_labels),
+    **dict.fromkeys((".xml", ".tif", ".tiff", ".img", ".vrt"), _gdal_labels),
 }

@@ -26,7 +26,7 @@ def listed_values(labels: Any) -> list[int | None] | None:
         parts = [part.strip() for part in labels.split(",")]
         if is_file(labels) or not all(map(_SPAN.fullmatch, parts)) or {*parts} == {"none"}:
             return None
-        return [value for part in parts for value in _of_span(part)]
+        return [value for part in parts for value in _span(part)]
     if not isinstance(labels, Sequence) or not any(map(_is_integer, labels)):
         return None
     wrong = next((one for one in labels if one is not None and not _is_integer(one)), None)
@@ -39,7 +39,7 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _of_span(text: str) -> Iterable[int | None]:
+def _span(text: str) -> Iterable[int | None]:
     """The values of ``7``, ``1-3`` or ``none``."""
     match = _SPAN.fullmatch(text)
     if match is None or match[1] is None:
@@ -51,7 +51,7 @@ def _of_span(text: str) -> Iterable[int | None]:
     return range(first, last + 1)
 
 
-def of_values(labels: Any) -> LabelSet | None:
+def value_labels(labels: Any) -> LabelSet | None:
     """The label set of listed values, which also name the classes; None for others."""
     if (values := listed_values(labels)) is None:
         return None

@@ -73,19 +73,19 @@ def load_labels(
     if isinstance(labels, LabelSet):
         return labels
     if isinstance(labels, Mapping):
-        return _of_mapping(labels)
+        return _mapped_labels(labels)
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
     if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):
         several: Any = labels if isinstance(labels, (Sequence, set, frozenset)) else [*labels]
         if all(isinstance(name, str) for name in several):
             return LabelSet.from_names(several)
-        from segiou.labels.listed_classes import of_values
+        from segiou.labels.listed_classes import value_labels
 
-        return of_values(several) or LabelSet.from_names(several)
+        return value_labels(several) or LabelSet.from_names(several)
     wanted = "a label set, its name or file, class names or their number"
     check_kind("labels", labels, (str, Path), wanted)
-    return _of_name(str(labels))
+    return _labels_by_name(str(labels))
 
 
 def presets_with(colors: Collection[Color]) -> Iterator[LabelSet]:
@@ -96,17 +96,17 @@ def presets_with(colors: Collection[Color]) -> Iterator[LabelSet]:
             yield preset
 
 
-def _of_mapping(labels: Mapping[Any, Any]) -> LabelSet:
+def _mapped_labels(labels: Mapping[Any, Any]) -> LabelSet:
     """The label set of a mapping from names to values, or from values to names."""
     if labels and all(isinstance(name, str) for name in labels.values()):
-        from segiou.labels.label_files import of_id2label
+        from segiou.labels.label_files import id2label_labels
 
-        return of_id2label(labels, "custom")
+        return id2label_labels(labels, "custom")
     lists = [(n, [*v] if isinstance(v, Iterable) else [v]) for n, v in labels.items()]
     return LabelSet("custom", tuple(LabelClass(n, tuple(values)) for n, values in lists))
 
 
-def _of_name(name: str) -> LabelSet:
+def _labels_by_name(name: str) -> LabelSet:
     """The preset of a name, the label set in a file, or that of a plug-in."""
     path = Path(name).expanduser()
     if "/" not in name and "\\" not in name and (preset := _preset(name)) is not None:
@@ -116,9 +116,9 @@ def _of_name(name: str) -> LabelSet:
 
         return read_label_file(path)
     from segiou._support.optional import find_plugin, plugin_names
-    from segiou.labels.listed_classes import names_in, of_values
+    from segiou.labels.listed_classes import names_in, value_labels
 
-    if (listed := of_values(name) or names_in(name)) is not None:
+    if (listed := value_labels(name) or names_in(name)) is not None:
         return listed
     added: LabelSet | None = find_plugin("labelsets", name, LabelSet)
     if added is not None:  # which is found by this name, whatever its own is

@@ -121,11 +121,11 @@ def open_mask(path: str | Path) -> RawMask:
             if file.read(6) == b"\x93NUMPY":
                 from segiou.masks.formats.numpy_files import mapped_npy
 
-                return _of_npy(mapped_npy(path), path)
+                return _npy_mask(mapped_npy(path), path)
             if path.name.lower().endswith(".nii"):
                 from segiou.masks.formats.volumes import read_volume
 
-                return _of_volume(read_volume(path))
+                return _volume_mask(read_volume(path))
             file.seek(0)
             return from_bytes(file.read(), path)
     except OSError as error:
@@ -219,7 +219,11 @@ def from_bytes(
         from segiou.masks.formats.array_files import array_mask
 
         return array_mask(data, path, key, fits, floats=floats)
-    raw = raw or _of_magic(data, path, fits, key, floats=floats) or _of_ending(data, path, ending)
+    raw = (
+        raw
+        or _read_by_magic(data, path, fits, key, floats=floats)
+        or _read_by_extension(data, path, ending)
+    )
     if raw is not None:
         return raw
     from segiou.masks.formats.image_files import from_image
@@ -227,7 +231,7 @@ def from_bytes(
     return from_image(data, path, scratch)
 
 
-def _of_magic(
+def _read_by_magic(
     data: bytes, path: str | Path, fits: Fits | None, key: str, *, floats: bool
 ) -> RawMask | None:
     """A mask in a format that the first bytes tell; None for others."""
@@ -235,7 +239,7 @@ def _of_magic(
         from segiou.masks.formats.numpy_files import npy_array
 
         array = npy_array(data, path)
-        return RawMask(array, "npy", "NPY") if floats else _of_npy(array, path)
+        return RawMask(array, "npy", "NPY") if floats else _npy_mask(array, path)
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
@@ -250,12 +254,12 @@ def _of_magic(
     return None
 
 
-def _of_ending(data: bytes, path: str | Path, ending: str) -> RawMask | None:
+def _read_by_extension(data: bytes, path: str | Path, ending: str) -> RawMask | None:
     """A mask in a format that the extension tells; None for images."""
     if ending in VOLUME_SUFFIXES:
         from segiou.masks.formats.volumes import volume_from_bytes
 
-        return _of_volume(volume_from_bytes(data, path))
+        return _volume_mask(volume_from_bytes(data, path))
     if ending == POINT_SUFFIX:
         if len(data) % 4:
             raise MaskError(path, f"is corrupt: {len(data)} bytes is not a multiple of 4")
@@ -393,13 +397,13 @@ def _replaced(values: NDArray[Any], old: int, new: int) -> NDArray[Any]:
     return np.where(values == old, dtype.type(new), values)
 
 
-def _of_npy(array: NDArray[Any], path: str | Path) -> RawMask:
+def _npy_mask(array: NDArray[Any], path: str | Path) -> RawMask:
     from segiou.masks.formats.numpy_files import whole_labels
 
     return RawMask(whole_labels(array, path), "npy", "NPY")
 
 
-def _of_volume(volume: Volume) -> RawMask:
+def _volume_mask(volume: Volume) -> RawMask:
     return RawMask(volume.values, "volume", "volume", volume=volume)
 
 

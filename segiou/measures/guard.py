@@ -206,11 +206,13 @@ def _guarded_score(owner: Any, score: Score) -> Score:
     if getattr(score.sums, "_is_guarded", False):
         return score
     functions: dict[str, Any] = {name: getattr(score, name) for name in _FUNCTIONS}
-    guarded: Any = {name: _of_score(owner, score, name, f) for name, f in functions.items() if f}
+    guarded: Any = {
+        name: _guarded_function(owner, score, name, f) for name, f in functions.items() if f
+    }
     return replace(score, **guarded)
 
 
-def _of_score(owner: Any, score: Score, name: str, function: Any) -> Callable[[Any], Any]:
+def _guarded_function(owner: Any, score: Score, name: str, function: Any) -> Callable[[Any], Any]:
     """A function of a score, whose result has the shape that the contract names."""
     where, width = f"{name} of the score {score.name!r}", len(score.names)
 

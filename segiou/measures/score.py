@@ -16,7 +16,7 @@ from segiou._support.text import Json
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts, row_parts
 from segiou.metrics.quantile import quantile
-from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio as divided
+from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio as divided
 
 Better = Literal["higher", "lower"]
 
@@ -37,7 +37,7 @@ def weights_of(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool 
 
 def mean_of_parts(sums: NDArray[Any]) -> Floats:
     """The mean of numbers, from the sums of their parts and how many they are, (..., 3)."""
-    return divided(of_parts(sums), sums[..., 2])
+    return divided(joined_parts(sums), sums[..., 2])
 
 
 def finite_parts(values: Floats) -> NDArray[np.int64]:

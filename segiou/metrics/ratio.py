@@ -33,14 +33,14 @@ def ratio(numerator: Any, denominator: Any) -> Floats:
 def exact_parts(values: Floats) -> NDArray[np.int64]:
     """Numbers as two integers each, (..., 2), whose sums are exact in any order and grouping.
 
-    They count multiples of 2⁻³² and of 2⁻⁶⁴; :func:`of_parts` is the inverse.
+    They count multiples of 2⁻³² and of 2⁻⁶⁴; :func:`joined_parts` is the inverse.
     """
     scaled = np.asarray(values) * 2.0**32
     whole = np.floor(scaled)
     return np.stack([whole, np.rint((scaled - whole) * 2.0**32)], axis=-1).astype(np.int64)
 
 
-def of_parts(sums: NDArray[Any]) -> Floats:
+def joined_parts(sums: NDArray[Any]) -> Floats:
     """The sum of numbers from the sums of their parts (..., 2)."""
     return np.asarray(sums[..., 0] * 2.0**-32 + sums[..., 1] * 2.0**-64)
 

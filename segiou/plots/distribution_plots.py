@@ -50,7 +50,7 @@ class _OfImages(NamedTuple):
     """Of the data set."""
 
 
-def _of_images(source: Any, metric: str) -> _OfImages:
+def _image_values(source: Any, metric: str) -> _OfImages:
     """A score of pixels or, of a run, of its measures in each image."""
     report = report_of(source)
     plans = getattr(source, "score_plans", {})
@@ -117,7 +117,7 @@ def image_distribution(
     ValueError
         If per-image counts are not available, or no image has a score.
     """
-    scored = _of_images(source, metric)
+    scored = _image_values(source, metric)
     unit = report_of(source).unit
     axis = scored.axis.of_images(unit, scored.mean_title)
     known = scored.means[~np.isnan(scored.means)]
@@ -178,7 +178,7 @@ def class_boxes(
         If the metric is unknown, per-image counts are not available, or no class
         has a score in any image.
     """
-    scored = _of_images(source, metric)
+    scored = _image_values(source, metric)
     every: _Cases = {}
     for name, column in zip(scored.names, scored.rows.T, strict=True):
         known = column[~np.isnan(column)]

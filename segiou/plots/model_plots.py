@@ -130,7 +130,9 @@ Scores = tuple[ScoreAxis, list[str], dict[str, list[float]]]
 
 def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
     is_comparison = hasattr(models, "ranking")
-    axis, rows, by_model = _of_comparison(models) if is_comparison else _of_reports(models, metric)
+    axis, rows, by_model = (
+        _comparison_scores(models) if is_comparison else _report_scores(models, metric)
+    )
     if names is not None:
         chosen = read_several("names", names, "a sequence of names, one per model")
         if not len(set(chosen)) == len(chosen) == len(by_model):
@@ -140,7 +142,7 @@ def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
     return axis, rows, by_model
 
 
-def _of_comparison(comparison: Comparison) -> Scores:
+def _comparison_scores(comparison: Comparison) -> Scores:
     by_model: dict[str, list[float]] = {}
     for pair in comparison.pairs:
         rows = (pair.overall, *pair.classes)
@@ -155,7 +157,7 @@ def _axis_of(comparison: Comparison) -> ScoreAxis:
     return ScoreAxis(title, comparison.score_unit, comparison.better)
 
 
-def _of_reports(models: Any, metric: str) -> Scores:
+def _report_scores(models: Any, metric: str) -> Scores:
     if isinstance(models, Mapping):
         raise refuse_kind("models", models, "a sequence; pass the names as names=")
     sources = read_several("models", models, "a comparison or a sequence of runs or reports")

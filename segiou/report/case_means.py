@@ -9,7 +9,7 @@ import numpy as np
 
 from segiou._support.text import plural
 from segiou.counting.counts import Counts
-from segiou.inference.scored_runs import of_volumes, structure_score
+from segiou.inference.scored_runs import has_volumes, structure_score
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.metrics.pixel_scores import CASE_SCORES
@@ -31,7 +31,7 @@ def case_scores(
 ) -> tuple[ScoreTable | None, tuple[ScoreValues, ...]]:
     """The table of a run of volumes and its scores; neither without cases or structures."""
     structures = run.options.structures
-    if not of_volumes(run.provenance) or not structures or not len(run):
+    if not has_volumes(run.provenance) or not structures or not len(run):
         return None, ()
     members = [*structures.values()]
     cases = run.structure_counts(members)

@@ -266,7 +266,7 @@ class ReportNumbers(Drawable):
     @cached_property
     def scores_by_name(self) -> Mapping[str, ScoreValues]:
         """Every score with its classes, groups or structures."""
-        scores = {score.name: score for score in (*_of_pixels(self), *self.measured_scores)}
+        scores = {score.name: score for score in (*_pixel_scores(self), *self.measured_scores)}
         for table in self.tables:  # and the other numbers of tables, such as objects_missed
             for column in table.columns:
                 if column.title and ":" not in column.name:
@@ -433,7 +433,7 @@ class ReportNumbers(Drawable):
         return self.protocol.mean(metric, self.counts, include=included, per_image=self.per_image)
 
 
-def _of_pixels(report: ReportNumbers) -> Iterator[ScoreValues]:
+def _pixel_scores(report: ReportNumbers) -> Iterator[ScoreValues]:
     """The scores of pixels; groups are scored as classes, and the mean does not cover them."""
     groups = report.group_counts
     for name, metric in PIXEL_SCORES.items():

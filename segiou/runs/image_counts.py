@@ -434,7 +434,7 @@ def check_packed(packed: Sequence[bytes], header: Header) -> None:
         plan.check(unpack_parts(packed, header, plan.key))
 
 
-def in_order_of(
+def reordered_images(
     wanted: Header, images: Iterable[ImageCount], header: Header
 ) -> Iterator[ImageCount]:
     """Images of a header with the measures in the order of another header with the same ones."""

@@ -15,7 +15,7 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
-from segiou.inference.scored_runs import of_volumes
+from segiou.inference.scored_runs import has_volumes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.measures.parts import Parts
@@ -201,7 +201,7 @@ class RunCounts(Drawable):
     def quick_scores(self) -> list[str]:
         """Scores of measures and cases, except those whose intervals take a long bootstrap."""
         names = [n for n, plan in self.score_plans.items() if plan.scores[n].is_smooth]
-        has_cases = of_volumes(self.provenance) and self.options.structures
+        has_cases = has_volumes(self.provenance) and self.options.structures
         return [*names, *(CASE_SCORES if has_cases else ())]
 
     @cached_property

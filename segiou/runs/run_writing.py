@@ -42,7 +42,7 @@ from segiou.runs.image_counts import (
     encode_cells,
     from_text,
     id_order,
-    in_order_of,
+    reordered_images,
     to_text,
 )
 
@@ -460,7 +460,7 @@ def _each_image(runs: Sequence[RunCounts], names: Sequence[str]) -> Iterator[Ima
     last: ImageCount | None = None
     origin = ""
     named = (
-        zip(in_order_of(runs[0]._header, run, run._header), repeat(name), strict=False)
+        zip(reordered_images(runs[0]._header, run, run._header), repeat(name), strict=False)
         for run, name in zip(runs, names, strict=True)
     )
     for image, name in heapq.merge(*named, key=lambda item: id_order(item[0].id)):

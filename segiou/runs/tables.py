@@ -21,7 +21,7 @@ from segiou._support.numbers import COUNT
 from segiou._support.optional import import_extra
 from segiou._support.text import encodable
 from segiou.counting.counts import Counts, SparseConfusionCounts
-from segiou.inference.scored_runs import in_groups_only, of_volumes, structure_score
+from segiou.inference.scored_runs import has_volumes, skips_other_classes, structure_score
 from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import BACKGROUNDS
@@ -100,7 +100,7 @@ def unusual_confusion(block: Columns, *, whole: SparseConfusionCounts) -> Floats
 def background_of(run: RunCounts) -> NDArray[np.bool_]:
     """The class that is named background, or else the class of value 0 in volumes."""
     is_background = np.array([name.lower() in BACKGROUNDS for name in run.class_names], bool)
-    volumes = of_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
+    volumes = has_volumes(run.provenance) or any(plan.masks.volumes for plan in run.plans)
     if is_background.any() or not volumes:
         return is_background
     return np.array([values == (0,) for values in run.labels.class_values], bool)
@@ -241,7 +241,7 @@ class RunTable:
     def _of_pixels(self, name: ScoreName) -> Callable[[Columns], Floats]:
         """A score of pixels: of structures, of a class, or of all of them."""
         options = self.run.options
-        if name.score in CASE_SCORES and not of_volumes(self.run.provenance):
+        if name.score in CASE_SCORES and not has_volumes(self.run.provenance):
             raise not_measured(name)
         members = members_of(name, options.labels.class_names, options.groups, options)
         if members is not None:
@@ -256,7 +256,7 @@ class RunTable:
         counts: Any = block.structure_counts(
             [*members.values()],
             self.run.options.num_classes,
-            grouped_truth_only=in_groups_only(name, self.protocol),
+            grouped_truth_only=skips_other_classes(name, self.protocol),
         )
         score = structure_score(name.score, [*members])
         return (score.of_row(name.row) if name.row else score).of_images(counts)[:, 0]

@@ -17,7 +17,7 @@ from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.measures.registry import measure_of, read_measures, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, check_packed, in_order_of
+from segiou.runs.image_counts import ImageCount, check_packed, reordered_images
 from segiou.runs.run import Run, run_from_counts
 from segiou.scoring.score_arrays import ArrayScorer, each_image, is_one_image
 
@@ -290,8 +290,8 @@ class Evaluator(Accumulator):
             return
         wanted = counted[0]._counted_for
         moved = [(other._named.values(), other._numbered, other._counted_for) for other in others]
-        named = [in_order_of(wanted, images, header) for images, _, header in moved]
-        numbered = [in_order_of(wanted, images, header) for _, images, header in moved]
+        named = [reordered_images(wanted, images, header) for images, _, header in moved]
+        numbered = [reordered_images(wanted, images, header) for _, images, header in moved]
         self._keep(chain.from_iterable(named))
         self._numbered += chain.from_iterable(numbered)
         self._scorer.go_on(wanted)

@@ -15,7 +15,7 @@ from segiou._support.arguments import check_integer, check_number, names_options
 from segiou._support.table_files import read_rows
 from segiou._support.text import did_you_mean
 from segiou.inference.paired_runs import check_runs, names_of, same_images
-from segiou.inference.scored_runs import of_volumes, unit_of_pixels
+from segiou.inference.scored_runs import has_volumes, unit_of_pixels
 from segiou.inference.units import Groups, groups_of
 from segiou.metrics.ratio import ratio
 from segiou.runs.run import Run
@@ -292,7 +292,7 @@ def _rows_of_regions(run: Run) -> _Rows:
     parts = run.parts(KEY)
     regions = parts["regions"]
     box = regions[:, 5:]
-    if not of_volumes(run.provenance) and (box[:, 1] <= 1).all():
+    if not has_volumes(run.provenance) and (box[:, 1] <= 1).all():
         box = box[:, 2:]  # images have one plane
     sizes = regions[:, 2]
     whole = ratio(sizes, regions[:, 3:5].min(1, initial=1 << 62))

@@ -39,7 +39,7 @@ from segiou.analysis.gap.imbalance_difference import ImbalanceDifference, explai
 from segiou.counting.counts import Counts
 from segiou.inference.bootstrapping import bootstrap_limits
 from segiou.inference.dependence import BlockLength, Design
-from segiou.inference.intervals import limits_by, of_design
+from segiou.inference.intervals import limits_by, unit_attributes
 from segiou.inference.limits import Limits
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
@@ -354,7 +354,7 @@ class _Compared(NamedTuple):
 
     def units(self, design: Design) -> dict[str, Any]:
         """Attributes that follow from units."""
-        return of_design(design, self.how.blocks, unit_of_pixels(self.same.runs[0]))
+        return unit_attributes(design, self.how.blocks, unit_of_pixels(self.same.runs[0]))
 
     def pair_models(self, models: list[_Model], i: int, j: int) -> tuple[Design, _Model, _Model]:
         """Two models over their own units."""

@@ -38,7 +38,7 @@ from segiou.analysis.comparison.ranking import (
 )
 from segiou.inference.bootstrapping import resampled, times_drawn
 from segiou.inference.dependence import BlockLength
-from segiou.inference.intervals import limits_by, of_design
+from segiou.inference.intervals import limits_by, unit_attributes
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import (
     Common,
@@ -195,7 +195,7 @@ def rank(
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
         **placed(run_names, contest, ties, level),
-        **of_design(design, blocks, unit_of_pixels(several[0])),
+        **unit_attributes(design, blocks, unit_of_pixels(several[0])),
     )
 
 

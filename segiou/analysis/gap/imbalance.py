@@ -24,7 +24,7 @@ from segiou.analysis.gap.steps import NextStep, top_steps
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Cell, Column, Facts, Line, Part, Table
-from segiou.inference.scored_runs import hint_for, under, unit_of_pixels
+from segiou.inference.scored_runs import hint_for, run_under, unit_of_pixels
 from segiou.inference.units import HasCounts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, prevalence, recall
@@ -289,7 +289,7 @@ def _explain_scored(
         raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
     protocol = load_protocol(protocol or getattr(scored, "protocol", None) or "segiou")
-    counts = under(scored, protocol).counts
+    counts = run_under(scored, protocol).counts
     if isinstance(tally, ConfusionCounts):
         counts = protocol.tally_of(tally).counts
     imbalance = explain(

@@ -35,7 +35,7 @@ def image_of_task(number: int, task: Any, path: Path) -> tuple[str, DrawnImage]:
         name = _image_name(task["data"])
         # Without shapes, the size is that of the image.
         size = check_size(sizes.pop()) if sizes else path.parent / name
-        return name, DrawnImage(size, results, _of_label_studio)
+        return name, DrawnImage(size, results, _drawn_area)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         msg = f"task {number}: {reason(error)}"
         raise ValueError(msg) from error
@@ -58,7 +58,7 @@ def as_task(entry: Any) -> Any:
     return {"data": entry, "annotations": [{"result": results}]}
 
 
-def _of_label_studio(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
+def _drawn_area(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
     """A Label Studio result: a brush, or a polygon in per cent of the image size."""
     kind, value = result["type"], result["value"]
     if kind not in ("brushlabels", "polygonlabels"):

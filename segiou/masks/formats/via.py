@@ -24,10 +24,10 @@ def via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage]:
         msg = f"an image has filename {name!r:.60} and regions {regions!r:.60}"
         raise ValueError(msg)
     shapes = list(regions.values()) if isinstance(regions, dict) else regions
-    return name, DrawnImage(path.parent / PurePosixPath(name).name, shapes, _of_via)
+    return name, DrawnImage(path.parent / PurePosixPath(name).name, shapes, _drawn_area)
 
 
-def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
+def _drawn_area(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
     """A VIA region."""
     corners = _corners(region["shape_attributes"], size)
     # The only text attribute, or the only ticked box.

@@ -70,7 +70,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         if part.name.lower().endswith(_TABLES) and part.is_file() and _has_segments(part):
             return _file_of_masks(path, part)
     if is_pattern(str(path)) and not path.exists():
-        return _of_pattern(str(path))
+        return _pattern_source(str(path))
     # Other folders, which are most, are decided without the code that draws polygons.
     files = first_files(path) if path.is_dir() else []
     if any(name.lower().endswith(".txt") for name in files) or _has_text(files[:1]):
@@ -98,7 +98,7 @@ def _has_text(files: Sequence[str]) -> bool:
     return any(Path(name).with_suffix(".txt").is_file() for name in files)
 
 
-def _of_pattern(pattern: str) -> Source:
+def _pattern_source(pattern: str) -> Source:
     """The folders, mask files or stores that match a pattern."""
     from segiou.masks.sources.array_stores import StoreFolder, is_store
 

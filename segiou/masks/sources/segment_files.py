@@ -84,7 +84,7 @@ class SegmentFile:
             stamp = self.stamp(path)
             if isinstance(image, DrawnImage):
                 return image.draw(), stamp
-            mask = (_of_png if image.png else _drawn)(image, contents, Path(self.file))
+            mask = (_png_ids if image.png else _drawn)(image, contents, Path(self.file))
         except MaskError:
             raise
         except ValueError as error:
@@ -187,14 +187,14 @@ def _loaded(path: str, _stamp: Stamp) -> _Contents:
         if ending == ".xml":
             return _Contents(cvat_images(Path(path)))
         if ending in (".csv", ".tsv"):
-            return _of_table(Path(path))
+            return _table_contents(Path(path))
         data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
-            return _of_annotations(data)
+            return _annotation_contents(data)
         if (drawn := drawn_images(data, Path(path))) is not None:
             return _Contents(drawn)
         if isinstance(data, list) and data:
-            return _of_results(data)
+            return _results_contents(data)
     except ValueError as error:
         msg = str(error) if str(error).startswith(f"{path}: ") else f"{path}: {error}"
         raise ValueError(msg) from error
@@ -202,7 +202,7 @@ def _loaded(path: str, _stamp: Stamp) -> _Contents:
     raise ValueError(msg)
 
 
-def _of_table(path: Path) -> _Contents:
+def _table_contents(path: Path) -> _Contents:
     """A table of run lengths, whose classes are numbers, or names."""
     rows = [*rows_of(path)]
     labels = {row.label for row in rows} - {""}
@@ -229,7 +229,7 @@ def _named_runs(shape: Any, size: tuple[int, int]) -> tuple[str, NDArray[np.bool
     return shape["label"], shape["runs"].area(size)
 
 
-def _of_results(data: Sequence[Any]) -> _Contents:
+def _results_contents(data: Sequence[Any]) -> _Contents:
     """COCO results, which name images by id, or detectron2 results, by file name."""
     by_name = isinstance(data[0], dict) and "file_name" in data[0]
     images: dict[str, ImageSegments] = {}
@@ -248,7 +248,7 @@ def _of_results(data: Sequence[Any]) -> _Contents:
     return _Contents(images, only_ids=True)
 
 
-def _of_annotations(data: Mapping[str, Any]) -> _Contents:
+def _annotation_contents(data: Mapping[str, Any]) -> _Contents:
     """COCO annotations: segments of objects, or one PNG of ids per image."""
     entries = data["annotations"]
     panoptic = [isinstance(entry, dict) and "segments_info" in entry for entry in entries]
@@ -372,7 +372,7 @@ def png_path(image: ImageSegments, file: Path) -> Path:
     return next((f / relative for f in folders if (f / relative).is_file()), folders[0] / relative)
 
 
-def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
+def _png_ids(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
     """Categories of a PNG whose colours encode ids: red + 256 green + 65536 blue."""
     path = png_path(image, file)
     raw = open_mask(path)

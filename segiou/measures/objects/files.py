@@ -53,7 +53,7 @@ def find_annotations(place: str) -> tuple[str, Stamp]:
     return str(file), stamp_of(file)
 
 
-def of_cityscapes(values: NDArray[Any], path: str) -> ObjectMask:
+def cityscapes_objects(values: NDArray[Any], path: str) -> ObjectMask:
     """Objects of ``instanceIds``: 1000 · class + number, or the class alone for a group."""
     # A file without objects may have 8 bits, which cannot store 1000.
     ids = values.astype(np.promote_types(values.dtype, np.uint16), copy=False)
@@ -67,7 +67,9 @@ def _cityscapes_classes(ids: NDArray[Any]) -> NDArray[Any]:
     return np.where(ids >= 1000, ids // 1000, ids)
 
 
-def of_labels(raw: RawMask, path: str, background: LabelClass, objects: LabelClass) -> ObjectMask:
+def labelled_objects(
+    raw: RawMask, path: str, background: LabelClass, objects: LabelClass
+) -> ObjectMask:
     """Objects of an image or volume with one id per object, and 0 outside."""
     ids = np.asarray(raw.values)
     if raw.is_color or raw.names or ids.dtype.kind not in "biu":
@@ -82,7 +84,9 @@ def _values_of_ids(ids: NDArray[Any], values: tuple[int, int]) -> NDArray[np.int
     return np.where(ids > 0, np.int64(values[1]), np.int64(values[0]))
 
 
-def of_coco(raw: RawMask, path: str, labels: LabelSet, annotations: dict[str, Any]) -> ObjectMask:
+def coco_objects(
+    raw: RawMask, path: str, labels: LabelSet, annotations: dict[str, Any]
+) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
     place, name = annotations_of(path)
     if place not in annotations:

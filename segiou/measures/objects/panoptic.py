@@ -26,7 +26,7 @@ from segiou.measures.objects.counts import (
     unpack_ids,
 )
 from segiou.measures.score import with_mean
-from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
+from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio
 
 __all__ = ["PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
 
@@ -492,7 +492,7 @@ def with_ious(outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> Ints:
 def qualities(numbers: NDArray[Any]) -> dict[str, Floats]:
     """PQ, SQ and RQ of each class, from the numbers of :func:`with_ious`, (..., C, 5)."""
     tp, fp, fn = np.moveaxis(numbers[..., :3], -1, 0)
-    ious, segments = of_parts(numbers[..., 3:]), tp + (fp + fn) / 2
+    ious, segments = joined_parts(numbers[..., 3:]), tp + (fp + fn) / 2
     # A class without a match has SQ 0, so that it counts in a mean.
     sq, rq = ratio(ious, np.maximum(tp, segments > 0)), ratio(tp, segments)
     return {"pq": sq * rq, "sq": sq, "rq": rq}

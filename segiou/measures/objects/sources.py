@@ -24,11 +24,11 @@ from segiou.measures.object_mask import Drawn, ObjectMask
 from segiou.measures.objects.counts import NO_OBJECT, pack_ids, shared_ids, unpack_ids
 from segiou.measures.objects.files import (
     annotations_of,
+    cityscapes_objects,
+    coco_objects,
     find_annotations,
+    labelled_objects,
     no_ids,
-    of_cityscapes,
-    of_coco,
-    of_labels,
 )
 from segiou.measures.objects.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.measures.objects.weighted import cityscapes_things
@@ -119,15 +119,15 @@ class ObjectSource(Measure):
         if self.source == "components":
             return None
         if self.source == "coco":
-            return of_coco(raw, path, labels, {} if beside is None else beside)
+            return coco_objects(raw, path, labels, {} if beside is None else beside)
         if self.source == "labels":
-            return of_labels(raw, path, *self._object_classes(labels))
+            return labelled_objects(raw, path, *self._object_classes(labels))
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
             raise no_ids(path, self.source, raw)
         if self.source == "kitti":
             # As in SemanticKITTI's own evaluation, the whole number identifies an object.
             return ObjectMask(lambda ids: ids & 0xFFFF, raw.values)
-        return of_cityscapes(raw.values, path)
+        return cityscapes_objects(raw.values, path)
 
     def _object_classes(self, labels: LabelSet) -> tuple[LabelClass, LabelClass]:
         """The class of the pixels outside all objects, and that of the objects."""

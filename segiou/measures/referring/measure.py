@@ -16,7 +16,7 @@ from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Plan
 from segiou.measures.score import Score
-from segiou.metrics.ratio import Floats, exact_parts, of_parts, ratio
+from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio
 
 #: Thresholds of precision: the score ``precision_70`` counts expressions with IoU of at least .7.
 _THRESHOLDS = (70, 80, 90)
@@ -126,7 +126,7 @@ def _score(key: str, title: str, name: str, rule: Callable[[NDArray[Any]], Any])
         return parts.summed("expressions", both)[:, None]
 
     def divided(totals: NDArray[Any]) -> Floats:
-        return ratio(of_parts(totals) if key == "giou" else totals[..., 0], totals[..., -1])
+        return ratio(joined_parts(totals) if key == "giou" else totals[..., 0], totals[..., -1])
 
     return Score.of_names(key, title, (name,), (True,), sums, divided)
 

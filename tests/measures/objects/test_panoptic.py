@@ -42,7 +42,7 @@ def iou_sums(counts):
     return sums
 
 
-def of_coco(truth, pred, crowd):
+def coco_objects(truth, pred, crowd):
     """panopticapi's evaluation.py, written out segment by segment."""
     tp, fp, fn, iou = np.zeros((4, 4))
 
@@ -182,7 +182,7 @@ def test_coco_is_the_rule_of_panopticapi(seed, number):
             crowd, crowd_ids = {(int(classes[at]), 77)}, (77,)
         counts = PanopticCounts(4, ignore=VOID)
         counts.update(classes, ids, *pred, crowd=crowd_ids)
-        tp, fp, fn, iou = of_coco((classes, ids), pred, crowd)
+        tp, fp, fn, iou = coco_objects((classes, ids), pred, crowd)
         np.testing.assert_array_equal(counts.state_dict()["counts"], np.stack([tp, fp, fn], 1))
         np.testing.assert_allclose(iou_sums(counts), iou, rtol=1e-14)
 
