@@ -91,6 +91,7 @@ GUIDES = {
     "maps": "maps",
     "measures.boundary": "boundary",
     "measures.cells": "objects",
+    "measures.change": "change",
     "measures.lesions": "volumes",
     "measures.objects": "objects",
     "measures.saliency": "saliency",
