@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from PIL import Image
 
 import segiou
@@ -181,6 +181,7 @@ ENDINGS = st.sampled_from(["png", "bmp", "tif"])  # Pillow drops unused colours 
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([1, 0, 2, 3], {0, 2, 3}, "png", "tif")  # TIFF pads the palette with black
 @given(st.permutations([*range(4)]), st.sets(st.integers(0, 3), min_size=3), ENDINGS, ENDINGS)
 def test_palettes_of_two_sides_contradict_each_other(tmp_path, order, used, first, second):
     """Law: without colours in the label set, one colour has one index, in files of any kind."""
