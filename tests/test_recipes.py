@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from deletable import deleted_in
 from mask_files import write_masks
+from PIL import Image
 
 import segiou
 from segiou.cli.main import main
@@ -70,6 +71,11 @@ def workplace(tmp_path, monkeypatch):
     pred = {k: np.where(rng.random(m.shape) < 0.05, 0, m) for k, m in truth.items()}
     write_masks(tmp_path / "truth", truth)
     write_masks(tmp_path / "predictions", pred)
+    for model in ("unet", "fcn", "segformer"):
+        write_masks(tmp_path / model, {k: np.roll(m, len(model), 0) for k, m in pred.items()})
+    (tmp_path / "images").mkdir()
+    for id in truth:
+        Image.new("RGB", (40, 30)).save(tmp_path / "images" / f"{id}.jpg")
     rows = [f"{id},{'day' if i % 2 else 'night'}" for i, id in enumerate(truth)]
     (tmp_path / "meta.csv").write_text("\n".join(["id,weather", *rows]), encoding="utf-8")
     write_data_sets(tmp_path, rng)

@@ -91,7 +91,7 @@ def compare(parsed: argparse.Namespace) -> int:
         "detect": parsed.detect,
         "names": parsed.names.split(",") if parsed.names else None,
     }
-    if parsed.table:
+    if parsed.table or parsed.sentence:
         _tabulate(runs, recipes, metrics, parsed, options)
     elif len(metrics) > 1:
         _compare_scores(runs, metrics, parsed, options)
@@ -108,17 +108,27 @@ def _tabulate(
     parsed: argparse.Namespace,
     options: dict[str, Any],
 ) -> None:
-    """Print the table of models and classes alone."""
+    """Print the table of models and classes, or the verdicts, alone."""
+    from segiou.analysis.comparison.document import prose_parts
     from segiou.analysis.comparison.model_table import model_table
     from segiou.cli.output import write_findings
+    from segiou.document.parts import GAP
 
     if recipes or parsed.html or parsed.plots or parsed.slices:
         other = next(n for n in ("recipes", "html", "plots", "slices") if getattr(parsed, n))
-        msg = f"--table prints one table of single runs; omit {option_of(other)}"
+        what = "--table prints one table" if parsed.table else "--sentence prints the verdicts"
+        msg = f"{what} of single runs; omit {option_of(other)}"
+        raise ValueError(msg)
+    if not parsed.table and inputs.findings_format(parsed) == "csv":
+        msg = "CSV has no sentences; pass --table, or another format"
         raise ValueError(msg)
     with_intervals = parsed.table == "intervals"
     found = model_table(*runs, metrics=metrics, intervals=with_intervals, **options)
-    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
+    data, parts = found.to_dict(), [*found._parts()] if parsed.table else []
+    if parsed.sentence:
+        lines = [line for one in found.comparisons for line in prose_parts(one)]
+        parts, data["sentences"] = [*parts, GAP, *lines], [line.text for line in lines]
+    write_findings(lambda: data, parts, parsed, found.to_csv)
 
 
 def _compare_scores(

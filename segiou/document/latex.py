@@ -1,4 +1,4 @@
-"""Parts of a document as LaTeX: tables of booktabs, sentences as comments."""
+"""Parts of a document as LaTeX: tables of booktabs, sentences as comments or prose."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def latex_of(parts: Iterable[Part], *, transposed: bool = False) -> str:
 def _in_latex(parts: Iterable[Part], transposed: bool) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Line) and part.text:
-            yield _comment(part.lead + part.text)
+            shown = part.lead + part.text
+            yield from ["", latex_text(shown)] if part.is_prose else [_comment(shown)]
         elif isinstance(part, Facts):
             yield from (_comment(f"{name} {value} {about}") for name, value, about in part.rows)
         elif isinstance(part, Table):

@@ -42,11 +42,15 @@ class Column(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A paragraph; its style is empty, title, lead, bold, dim, yellow or red."""
+    """A paragraph; its style is empty, title, lead, bold, dim, yellow or red.
+
+    In LaTeX it is a comment, unless it is prose of a paper.
+    """
 
     text: str
     style: str = ""
     lead: str = ""
+    is_prose: bool = False
 
 
 class Facts(NamedTuple):

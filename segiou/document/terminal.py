@@ -67,7 +67,7 @@ def _written(console: Console) -> str:
 
 def _show(console: Console, part: Part) -> None:
     if isinstance(part, Line):
-        _say(console, *part)
+        _say(console, part.text, part.style, part.lead)
     elif isinstance(part, Facts):
         _facts(console, part)
     elif isinstance(part, Table):

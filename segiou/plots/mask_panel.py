@@ -215,5 +215,5 @@ def _columns(names: Sequence[str], inches: float) -> int:
     for number in range(len(names), 1, -1):
         widths = [int(max(column)) for column in np.array_split(lengths, number)]
         if sum(widths) * _CHARACTER <= inches:
-            return number
+            return -(-len(names) // -(-len(names) // number))  # with equal rows
     return 1

@@ -82,6 +82,15 @@ def pair_parts(comparison: Comparison, pair: PairComparison) -> Iterator[Line]:
     yield from (Line(text, "yellow" if text.startswith("Caution:") else "") for text in others)
 
 
+def prose_parts(comparison: Comparison) -> Iterator[Line]:
+    """Verdict and evidence of each pair as a paragraph of a paper, and its caution as a comment."""
+    for pair in comparison.ordered_pairs:
+        texts = comparison.pair_sentences(pair)
+        cautions = [text for text in texts if text.startswith("Caution:")]
+        yield Line(" ".join(text for text in texts if text not in cautions), is_prose=True)
+        yield from (Line(text, "yellow") for text in cautions)
+
+
 def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
     """Classes, why pixel accuracy disagrees, and the most influential images."""
     if pair.classes:
