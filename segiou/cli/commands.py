@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,11 +57,16 @@ def _foreign(job: Job) -> str:
 
 
 def _plans(job: Job) -> list[Plan]:
-    """The plans of the measures that are known before reading masks."""
+    """The plans of the measures that are known before reading masks; ValueError if none can be."""
     plans: list[Plan] = []
+    errors: list[ValueError] = []
     for volumes in (False, True):
-        with suppress(ValueError):  # reported during scoring
+        try:
             plans += job.plans(volumes=volumes)
+        except ValueError as error:  # reported during scoring if it depends on the masks
+            errors.append(error)
+    if len({*map(str, errors)}) == 1 < len(errors):
+        raise errors[0]
     return plans
 
 

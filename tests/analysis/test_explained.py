@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 from segiou import ChannelCounts, Counts, explain
 from segiou.analysis import majority_counts, random_iou, skill_score
 from segiou.analysis.gap.baselines import weighted_mean
+from segiou.analysis.gap.imbalance_difference import explain_difference
 from segiou.counting import ConfusionCounts
 from segiou.metrics import iou, mean_accuracy, mean_iou, pixel_accuracy, recall
 from segiou.metrics.protocols import PROTOCOLS
@@ -119,6 +120,8 @@ def test_no_pixels_is_undefined_not_zero():
     assert np.isnan(found.pixel_accuracy) and np.isnan(found.mean_iou)
     assert found.sentences() == ["No valid pixels; nothing to explain."]
     assert found.to_dict()["mean_iou"] is None
+    two = explain_difference(nothing, nothing, list("ab"))
+    assert "higher" not in two.to_text()
 
 
 def test_dictionary_is_strict_json_unrounded():

@@ -51,6 +51,7 @@ def test_only_a_significant_best_is_bold(runs):
     assert "no value is better than those of all other models" in same.to_text()
 
 
+@pytest.mark.needs("measures.topology")
 def test_lower_is_better_of_errors():
     truths = [np.zeros((20, 20), int) for _ in range(9)]
     many = [truth.copy() for truth in truths]

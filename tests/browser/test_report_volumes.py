@@ -87,6 +87,7 @@ def test_planes_are_flipped_together_and_axe_finds_nothing(
     assert accessibility_faults(page) == []
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_a_single_slice_has_the_sides_of_a_volume_too(page, tmp_path, until):
     truth = np.zeros((5, 4, 1), np.uint8)
     truth[1:3, 1:3] = 1

@@ -165,6 +165,11 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--worst-by", "influence"], "--worst-by has no effect without --worst"),
         (["--images", "."], "--images has no effect without --html"),
         (["--examples", "3"], "--examples has no effect without --html"),
+        pytest.param(
+            ["--lesions=brats2023-gli", "--columns", "iou,lesion_f1"],
+            "lesions of protocol 'brats2023-gli' are regions of the values",
+            marks=pytest.mark.needs("measures.lesions"),
+        ),
         (["--spacing", "1,2"], "--spacing has no effect without --boundary"),
         (["--seed", "1"], "--seed has no effect without --intervals"),
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),

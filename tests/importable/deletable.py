@@ -102,6 +102,7 @@ def main(words: list[str]) -> int:
     """Run the tests in a copy without some folders."""
     at = words.index("--") if "--" in words else len(words)
     with tempfile.TemporaryDirectory() as target:
+        Path(target).chmod(0o755)  # some tests drop the rights of root
         copy = copy_without(words[:at] or WORDS, Path(target))
         return python_in(
             copy, "-m", "pytest", "-p", "no:cacheprovider", *words[at + 1 :]

@@ -178,6 +178,7 @@ def test_widths_out_of_reach_have_no_number():
     assert plan(FOUND, 0.999).needed == 2
 
 
+@pytest.mark.needs("measures.surfaces", "measures.topology")
 def test_scores_of_other_kinds():
     rng = np.random.default_rng(0)
     truth = np.zeros((12, 20, 20), int)

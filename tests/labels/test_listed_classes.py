@@ -115,6 +115,7 @@ def test_class_never_predicted_is_missed():
     assert matrix.iou().tolist() == [0, 1 / 3, 1 / 2]
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_scores_need_a_value_for_each_class():
     options = {"labels": 3, "pred_labels": "none,0-1"}
     scores = np.eye(3)[None, :, None]

@@ -41,6 +41,7 @@ def test_every_kind_has_a_row_and_a_picture():
     assert sum(path.stat().st_size for path in pictures) < 210_000
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_the_script_draws_every_kind():
     pytest.importorskip("nibabel", reason="a picture is of volumes")
     spec = importlib.util.spec_from_file_location("_pictures", DOCS / "_pictures.py")

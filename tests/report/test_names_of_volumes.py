@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deletable import kind_of_scores
 
 import segiou
 from segiou import LabelSet
@@ -139,6 +140,7 @@ IDS = {"plain": "head", "hostile": "image of pixels"}
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     """Folders and run files with plain and with hostile names of classes and cases."""
+    kind_of_scores("surfaces")
     root = tmp_path_factory.mktemp("volumes")
     for kind, names in (("plain", NAMES), ("hostile", HOSTILE_NAMES)):
         ids = [f"{IDS[kind]} {letter}" for letter in "abcdefghijkl"]

@@ -177,6 +177,7 @@ def test_images_are_sampled_if_there_are_many(tmp_path):
     assert "(30 images of 90; none was applied" in text_of(tmp_path, labels="isprs")
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_other_options_are_kept(tmp_path):
     write_pairs(tmp_path, [c + 1 for c in CLASSES], PREDICTED)
     options = {"labels": "isprs", "exclude": ["clutter"]}

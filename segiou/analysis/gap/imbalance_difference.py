@@ -233,9 +233,9 @@ def _order_sentence(difference: ImbalanceDifference) -> str:
     pixel = difference._pixel
     if difference.disagree:
         return f"{name} has higher {pixel} accuracy {accuracies} but lower mean IoU {ious}."
-    if difference.accuracy_difference == 0 or difference.mean_iou_difference == 0:
-        return f"{name} vs {other}: {pixel} accuracy {accuracies}, mean IoU {ious}."
-    return f"{name} has higher {pixel} accuracy {accuracies} and higher mean IoU {ious}."
+    if difference.accuracy_difference * difference.mean_iou_difference > 0:
+        return f"{name} has higher {pixel} accuracy {accuracies} and higher mean IoU {ious}."
+    return f"{name} vs {other}: {pixel} accuracy {accuracies}, mean IoU {ious}."
 
 
 def _omitted(difference: ImbalanceDifference) -> tuple[list[ClassBalance], str]:
