@@ -119,7 +119,7 @@ class ScaleCheck:
 
 
 def as_float(scores: NDArray[Any]) -> NDArray[Any]:
-    """Scores of bfloat16 as float32; others as they are."""
+    """Scores of bfloat16 as float32; others unchanged."""
     if not is_bfloat16(scores.dtype):
         return scores
     return (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)

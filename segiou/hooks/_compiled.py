@@ -110,7 +110,7 @@ class CompiledChannels:
         return Counts.trusted(rows[0], rows[1], rows[2], rows[3]), xp.sum(sums[-3:])
 
     def read(self, sums: NDArray[np.int64], maxima: Any, batches: int) -> ChannelCounts:
-        """Counts of sums from a device; raises for values that `update` refuses."""
+        """Counts of sums from a device; raises for values that `update` rejects."""
         truth, pred, nan = sums[-3:].tolist()
         for side, wrong in (("truth", truth), ("pred", pred)):
             if wrong:

@@ -35,7 +35,7 @@ def number_of_loaders(trainer: Any, stage: str) -> int:
 
 
 class ReportFiles:
-    """Gives the report of each epoch to a function, or saves it to a file of its own.
+    """Gives the report of each epoch to a function, or saves it to a separate file.
 
     If an epoch has several validations, the later ones end in ``_step_40``.
     """

@@ -352,7 +352,7 @@ def _accepted(
 ) -> Sequences | None:
     """Sequences that are given, have a step of frames, or are supported by the scores.
 
-    Images of others are single. If batches were asked for, consecutive numbers are frames.
+    Images of others are single. With batches, consecutive numbers are frames.
     """
     if not sequences.pattern:
         return sequences

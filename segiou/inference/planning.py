@@ -31,7 +31,7 @@ from segiou.metrics.ratio import Floats
 
 #: Most units that an answer names.
 _MOST_UNITS = 10_000_000
-#: Fewer units ask for too few: their answers are uncertain, and lack rare classes.
+#: Answers from fewer units are too low and uncertain, because rare classes are missing.
 _RELIABLE_FROM = 50
 
 
@@ -176,7 +176,7 @@ def sample_sizes(
     jackknife standard error over the U units of the run, h the wanted half-width, and t Student's
     quantile with the degrees of freedom of n units (classes are then in n/U times as many).
     Its limits follow from the variance of the run, e², whose logarithm has a jackknife standard
-    error and Student's distribution. Runs of few units ask for too few, because rare classes and
+    error and Student's distribution. Answers from few units are too low, because rare classes and
     rare failures are missing in most of them.
 
     Parameters
@@ -240,7 +240,7 @@ def sample_sizes(
 
 
 def _check(half_width: object, score: Statistic) -> None:
-    """Reject a half-width that is no distance, and scores without a standard error."""
+    """Reject a half-width that is not a distance, and scores without a standard error."""
     width = check_number("half_width", half_width)
     if not score.is_smooth:
         msg = (

@@ -357,7 +357,7 @@ class LabelSet:
         Parameters
         ----------
         values : sequence of int or None
-            One per class; a class with None is left out.
+            One per class; a class with None is excluded.
 
         Raises
         ------

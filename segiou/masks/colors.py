@@ -245,7 +245,7 @@ def clash_of_sides(
 ) -> tuple[str, str] | None:
     """A file of the second side whose palette contradicts the first side's, and the problem.
 
-    Palettes with the same colours, except black, are of one scheme; others say nothing.
+    Palettes with the same colours, except black, are of one scheme; others show nothing.
     """
     of_index: dict[int, tuple[Color, str]] = {}
     of_color: dict[Color, tuple[int, str]] = {}

@@ -207,8 +207,9 @@ def from_bytes(
 ) -> RawMask:
     """Read a mask from the content of its file; values in ``scratch`` last until its next use.
 
-    ``key`` names the array in an ``.npz`` file with several. ``floats`` are kept as they are.
-    ``fits`` raises an error for a shape that is not wanted, before memory is taken for it.
+    ``key`` names the array in an ``.npz`` file with several. With ``floats``, floats
+    are kept unchanged. ``fits`` raises an error for a shape that is not wanted, before memory is
+    taken for it.
     """
     if isinstance(data, RawMask):  # from a source that decodes its masks
         return data

@@ -126,7 +126,7 @@ class RaterAgreement(Finding):
     ids : tuple of str
         The cases.
     missing : mapping of str to tuple of str
-        Cases that a rater lacks, which are left out of this rater's pairs.
+        Cases that a rater lacks, which are skipped in this rater's pairs.
     level : float
         Level of the intervals.
     unit : {"image", "group"}
@@ -136,7 +136,7 @@ class RaterAgreement(Finding):
     unanimity : Estimate
         Share of pixels on which all experts agree.
     fleiss_kappa : Estimate
-        Over pixels that all experts marked; these three leave out cases that an expert lacks.
+        Over pixels that all experts marked; these three skip cases that an expert lacks.
     krippendorff_alpha : Estimate
         Over pixels that at least two experts marked.
     pairs : tuple of RaterPair
@@ -278,7 +278,7 @@ def verdict(row: ModelAgreement, result: RaterAgreement) -> str:
 def notes(result: RaterAgreement) -> list[str]:
     """Missing cases, the scope of the numbers, and their limits."""
     lines = [
-        f"{called(name)} lacks {plural(len(ids), 'case')} ({listed(ids)}), left out of its pairs."
+        f"{called(name)} lacks {plural(len(ids), 'case')} ({listed(ids)}), skipped in its pairs."
         for name, ids in result.missing.items()
     ]
     units, pixels = "groups" if result.unit == "group" else "cases", result._pixel_unit

@@ -23,7 +23,7 @@ class ChannelReport(Report):
     numbers of these values (pixels × channels), ``pixel_accuracy``, ``cohen_kappa`` and
     ``matthews_correlation`` pool them over all channels, the ``share`` of a class is its
     share of the pixels, and the majority baseline predicts the more frequent value of
-    each channel. There is no matrix.
+    each channel. There is no confusion matrix.
     """
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ClassColumns = dict[str, str]
 
 
-#: Numbers of a class that are no scores.
+#: Numbers of a class that are not scores.
 _COUNTS = {
     "tp": ClassMetric(
         "tp",

@@ -513,7 +513,7 @@ def _pixel_columns(inspection: Inspection, head: str, pixels: Mapping[Any, int])
         by_value = {value: name for name, value in inspection.segments.items()}
         names_of = [by_value.get(value, "–") for value in kept]
         columns.append(column("segment", names_of, 8, is_text=True))
-    # Class names of the best match, or of the only label set that was asked for.
+    # Class names of the best match, or of the only label set that was passed.
     fit = next(
         iter(inspection.fitting or (inspection.fits if len(inspection.fits) == 1 else ())), None
     )

@@ -301,7 +301,7 @@ def _numberings(
         yield _Numbering("", pred, _values_of(labels, pred))
     for name in _same_classes(labels):
         yield _Numbering(f"--pred-labels {name}", name, _values_of(labels, load_labels(name)))
-    # A data set that was guessed by its values has one of its own numberings.
+    # A data set that was recognised by its values has one of its own numberings.
     is_guess = _are_values(options.labels) and labels.name != "custom"
     for several in [] if is_guess else _lists(labels, rows, pixels):
         text = _spans(several)
@@ -354,5 +354,5 @@ def _spans(values: Sequence[int | None]) -> str:
 
 
 def _option(name: str, text: str) -> str:
-    """An option with a value that a shell takes as it is."""
+    """An option with a value that a shell passes unchanged."""
     return f"{name}={text}" if text.startswith("-") else f"{name} {shlex.quote(text)}"

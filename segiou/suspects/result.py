@@ -255,7 +255,7 @@ def notes(found: Suspects) -> list[str]:
 
 
 def about_errors(found: Suspects) -> str:
-    """The share of wrong masks as far as it is known."""
+    """The share of wrong masks among those with a verdict."""
     done = found.reviewed
     decided = done.wrong + done.right
     if not decided + done.unclear:

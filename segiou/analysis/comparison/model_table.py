@@ -22,7 +22,7 @@ _OF_INTERVALS = ("protocol", "groups", "blocks", "level", "resamples", "seed")
 
 #: The differences of a class by the names of both models.
 _Rows = Mapping[tuple[str, str], Difference]
-#: The key of the score over all classes, which is no name of a class, and its row.
+#: The key of the score over all classes, which is not the name of a class, and its row.
 _MEAN, _ROW = "", "mean"
 
 
@@ -56,7 +56,7 @@ class ModelTable(Finding):
         One per score.
     scores : tuple of mapping
         For each comparison, the scores of the models, in the order of names, by class; that over
-        all classes has the key "". Classes that no model scores are left out.
+        all classes has the key "". Classes that no model scores are omitted.
     """
 
     names: tuple[str, ...]
@@ -145,7 +145,7 @@ class ModelTable(Finding):
             yield Column(f"{head}, interval", limits, 7, score=key)
 
     def _notes(self) -> list[str]:
-        """What bold means, and the classes that the means leave out."""
+        """What bold means, and the classes that the means skip."""
         alpha = f"{1 - self.comparisons[0].level:.3g}"
         every = (one for table in self.scores for ones in table.values() for one in ones)
         rule = f"bold: better than every other model, each with Holm-adjusted p < {alpha}"

@@ -49,7 +49,7 @@ class ImbalanceDifference(Finding):
         most ``omitted_fp - omitted_tp``, the largest possible cost of predicting
         them.
     uncommon_classes : tuple of str
-        Classes that only one of the models scores, which both means leave out, as in
+        Classes that only one of the models scores, which both means skip, as in
         :func:`segiou.compare`.
     """
 

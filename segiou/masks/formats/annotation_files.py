@@ -1,4 +1,4 @@
-"""Files of annotation tools → images with shapes, which each tool reads in a file of its own."""
+"""Files of annotation tools → images with shapes; each tool has a separate module."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from segiou.masks.formats.numpy_files import Fits, only_mask, whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 
 _HDF = b"\x89HDF\r\n\x1a\n"
-#: MATLAB writes HDF5 behind a block of its own.
+#: MATLAB writes HDF5 after a user block.
 _BLOCK = 512
 #: Size limit of arrays, and of pieces that are decompressed whole.
 _MOST_BYTES = 1 << 30

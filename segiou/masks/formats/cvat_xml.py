@@ -13,7 +13,7 @@ from segiou._support.files import read_text
 from segiou.masks.formats.drawing import check_corners, check_size
 from segiou.masks.formats.drawn_image import Area, DrawnImage
 
-#: Tags of an image that are no shapes.
+#: Tags of an image that are not shapes.
 _OTHERS = ("tag",)
 
 

@@ -58,7 +58,7 @@ def open_raster(path: str | Path) -> RawMask:
 
 
 def _check_no_pair(path: Path) -> None:
-    """MaskError for the data of a pair of NIfTI or Analyze files, which are no raster."""
+    """MaskError for the data of a pair of NIfTI or Analyze files, which are not a raster."""
     header = path.with_suffix(".hdr")
     with suppress(OSError), header.open("rb") as file:
         first = file.read(4)

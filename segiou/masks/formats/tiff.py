@@ -70,7 +70,7 @@ _MOST_BLOCK_BYTES = 1 << 30
 def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask:
     """Read a TIFF from its content, by Pillow or GDAL if tifffile cannot decompress it.
 
-    Floats are whole numbers, unless ``floats`` are kept as they are.
+    Floats must be whole numbers; with ``floats``, they are kept unchanged.
     """
     import tifffile
 

@@ -64,7 +64,7 @@ class Overlaps:
 
     @classmethod
     def of(cls, truth_ids: Any, pred_ids: Any) -> Overlaps:
-        """Count the overlaps of two arrays of ids, in which 0 is no object."""
+        """Count the overlaps of two arrays of ids, in which 0 is outside all objects."""
         in_truth, in_pred, pixels = count_id_pairs(truth_ids, pred_ids)
         (truth, t), (pred, p) = (_objects(ids, pixels) for ids in (in_truth, in_pred))
         both = (t >= 0) & (p >= 0)
@@ -229,7 +229,7 @@ def cell_scores(truth_ids: Any, pred_ids: Any) -> CellScores:
     Parameters
     ----------
     truth_ids, pred_ids : array_like of int, equal shapes
-        Id of the object of each pixel; 0 is no object. Images or volumes.
+        Id of the object of each pixel; 0 is outside all objects. Images or volumes.
 
     Returns
     -------

@@ -203,7 +203,7 @@ LESION_PROTOCOLS = {
 
 
 def read_protocol(protocol: str | LesionProtocol) -> LesionProtocol:
-    """A protocol by its name, or as it is."""
+    """A protocol by its name, or the protocol itself."""
     if isinstance(protocol, LesionProtocol):
         return protocol
     check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))

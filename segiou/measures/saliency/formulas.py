@@ -137,7 +137,7 @@ def checked_map(scores: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     if array.dtype.kind == "f" and array.size:
         low, high = float(array.min()), float(array.max())
         if not (low >= 0 and high <= 1):
-            msg = f"scores must lie in [0, 1], got {low:g} to {high:g}; apply the sigmoid first"
+            msg = f"scores must be in [0, 1], got {low:g} to {high:g}; apply the sigmoid first"
             raise ValueError(msg)
     return array.astype(np.float64) if array.dtype.kind in "bf" else array
 

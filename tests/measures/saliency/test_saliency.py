@@ -250,8 +250,8 @@ def test_ignored_pixels_are_not_scored():
 @pytest.mark.parametrize(
     ("scores", "error", "problem"),
     [
-        ([[0.0, 1.5]], ValueError, r"must lie in \[0, 1\], got 0 to 1.5"),
-        ([[0.0, np.nan]], ValueError, r"must lie in \[0, 1\]"),
+        ([[0.0, 1.5]], ValueError, r"must be in \[0, 1\], got 0 to 1.5"),
+        ([[0.0, np.nan]], ValueError, r"must be in \[0, 1\]"),
         ([[0, 1]], TypeError, "must be floats, bool, uint8 or uint16, got int64"),
         ([0.5, 0.5], ValueError, "must have the shape"),
     ],
