@@ -20,15 +20,15 @@ PAGES = (DOCS / "hooks.md", DOCS / "howto" / "trackers.md")
 OPTIONAL = ("tensorflow", "clearml", "dvclive")
 
 
-def examples() -> dict[str, str]:
-    """Each example by section and number, preceded by the data at the top of its page."""
-    found: dict[str, str] = {}
+def examples() -> dict[str, list[str]]:
+    """The examples of each section, each preceded by the data at the top of its page."""
+    found: dict[str, list[str]] = {}
     for page in PAGES:
         first, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
         (data,) = blocks(first)
         for section in sections:
-            for i, block in enumerate(blocks(section)):
-                found[f"{section.splitlines()[0]} {i}"] = data + block
+            if examples_of := blocks(section):
+                found[section.splitlines()[0]] = [data + block for block in examples_of]
     return found
 
 
@@ -44,10 +44,13 @@ def needed(code: str) -> list[str]:
 
 @pytest.mark.gate
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=needs_of(code)) for name, code in examples().items()]
+    "name",
+    [pytest.param(name, marks=needs_of("".join(each))) for name, each in examples().items()],
 )
-def test_the_example_runs(name, tmp_path, need):
-    code = examples()[name]
+def test_the_examples_run(name, tmp_path, need):
+    """Each in a namespace of its own, in one process, because frameworks take seconds to import."""
+    each = examples()[name]
+    code = "".join(each)
     for framework in needed(code):
         if framework in OPTIONAL and importlib.util.find_spec(framework) is None:
             pytest.skip(f"{framework} is not installed")
@@ -57,8 +60,9 @@ def test_the_example_runs(name, tmp_path, need):
             assert os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") != "1"
             pytest.skip(f"{framework} is not installed here")
     environment = {"KERAS_BACKEND": "tensorflow" if "tensorflow" in needed(code) else "torch"}
+    script = f"for code in {each!r}:\n    exec(code, {{'__name__': '__main__'}})\n"
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
+        [sys.executable, "-W", "ignore", "-c", script],
         capture_output=True,
         text=True,
         timeout=240,
@@ -69,7 +73,7 @@ def test_the_example_runs(name, tmp_path, need):
 
 
 def test_every_framework_has_an_example():
-    said = " ".join(examples().values())
+    said = " ".join(code for each in examples().values() for code in each)
     hooks = DOCS.parent / "segiou" / "hooks"
     names = {path.stem for path in hooks.glob("[!_]*.py")} - {"hook_options"}
     assert {name for name in names if f"segiou.hooks.{name} " not in said} <= {"mmengine"}
