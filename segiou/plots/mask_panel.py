@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from segiou._support.arguments import check_integer, check_number, read_several
+from segiou._support.arguments import check_integer, check_kind, check_number, read_several
 from segiou.inference.paired_runs import names_of
 from segiou.plots.style import COLUMN, PAGE, new_figure, require, short_names
 from segiou.report.pages.error_pictures import (
@@ -26,6 +26,8 @@ from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 #: Widest pictures in pixels; columns of pictures up to which a figure is as wide as a column.
 _PIXELS, _FEW = 1024, 4
@@ -100,14 +102,16 @@ def panel(
         If an image or class is unknown, the runs have different classes, or masks cannot be
         drawn, because they were scored from arrays or their files are gone.
     """
-    several = [runs] if isinstance(runs, Run) else read_several("runs", runs, "runs")
+    several = [runs] if isinstance(runs, Run) else _items("runs", runs, Run)
     models = _models(several, names)
+    check_kind("of", of, str, "the name of a class, or TRUTH:PRED")
     if width is not None:
         check_number("width", width, 1, 100)
     colors = ErrorColors.of(several[0], of)
-    chosen = ids if isinstance(ids, int) else read_several("ids", ids, "a sequence of ids")
-    if isinstance(chosen, int):
-        chosen = worst_ids(several, check_integer("ids", chosen, 1), of)
+    if isinstance(ids, int):
+        chosen = worst_ids(several, check_integer("ids", ids, 1), of)
+    else:
+        chosen = _items("ids", ids, str)
     photos = found_photos(images, chosen)
     rows = [_row(masks_of(several, id, read, _PIXELS), colors, photos, id, errors) for id in chosen]
     titles = [*(["image"] if photos else []), "truth", *models]
@@ -116,11 +120,20 @@ def panel(
     return _drawn(rows, titles, _legend(rows, colors, photos, errors), width, title)
 
 
+def _items(name: str, items: Iterable[T], kind: type[T]) -> list[T]:
+    """The items of an argument; TypeError for other ones, ValueError if there are none."""
+    wanted = f"a sequence of {'ids' if kind is str else 'runs'}"
+    several = read_several(name, items, wanted)
+    for item in several:
+        check_kind(name, item, kind, wanted)
+    if not several:
+        msg = f"{name} is empty; expected {wanted}"
+        raise ValueError(msg)
+    return several
+
+
 def _models(runs: Sequence[Run], names: Sequence[str] | None) -> list[str]:
     """The titles of the predictions; ValueError if the runs have different classes."""
-    if not runs:
-        msg = "runs is empty; pass one run per model"
-        raise ValueError(msg)
     if any(run.class_names != runs[0].class_names for run in runs):
         msg = "the models have different classes; score them with the same label set"
         raise ValueError(msg)

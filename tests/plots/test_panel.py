@@ -173,8 +173,13 @@ def test_what_cannot_be_drawn_is_refused(runs):
         plots.panel([runs[0], segiou.score([[[0, 1]]], [[[1, 1]]], labels=2)], ["a"])
     with pytest.raises(ValueError, match="runs is empty"):
         plots.panel([])
+    with pytest.raises(ValueError, match="ids is empty"):
+        plots.panel(runs, [])
     with pytest.raises(ValueError, match="width"):
         plots.panel(runs, width=0)
+    for wrong in ({"runs": 3}, {"runs": [3]}, {"ids": [1]}, {"of": 1}, {"images": 3}):
+        with pytest.raises(TypeError, match=f"^{next(iter(wrong))} must be "):
+            plots.panel(**({"runs": runs} | wrong))
     assert pyplot.get_fignums() == []
 
 

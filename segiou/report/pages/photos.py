@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from segiou._support.arguments import check_path
 from segiou._support.text import listed
 
 _Files = dict[str, list[Path]]
@@ -111,6 +112,7 @@ def found_photos(folder: str | Path | None, ids: Sequence[str]) -> Mapping[str, 
     """The photos of images by id; a UserWarning if a folder has none of them."""
     if folder is None:
         return {}
+    check_path("images", folder)
     match = match_images(folder, ids)
     if ids and not match.files:
         warnings.warn(" ".join(match.sentences()), UserWarning, stacklevel=3)
