@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_integer
 from segiou._support.numbers import is_digits, number_in
 from segiou._support.table_files import table_place
-from segiou._support.text import listed, plural, without_credentials
+from segiou._support.text import listed, nouns, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
@@ -167,20 +167,22 @@ def open_baseline(parsed: argparse.Namespace) -> Run:
 def baseline_and(run: Run, parsed: argparse.Namespace) -> tuple[Run, Run]:
     """The baseline and the run, with ``--common`` both on the images that both have."""
     from segiou.inference.paired_runs import DifferentImagesError
+    from segiou.inference.scored_runs import unit_of_pixels
 
     baseline = open_baseline(parsed)
     common = sorted({*baseline.ids} & {*run.ids})
-    lengths = len(baseline), len(run)
+    lengths, image = (len(baseline), len(run)), nouns(unit_of_pixels(run)).image
     if lengths == (len(common), len(common)):
         return baseline, run
     if not common or not parsed.common:
         ids = ({*one.ids} - {*other.ids} for one, other in ((baseline, run), (run, baseline)))
         only = dict(zip(("baseline", "run"), map(sorted, ids), strict=True))
-        raise DifferentImagesError(only, "--common compares the images of both" if common else "")
+        fix = f"--common compares the {image}s of both" if common else ""
+        raise DifferentImagesError(only, fix, image)
     if not parsed.quiet:
         note(
-            f"--common: {plural(len(common), 'image')} compared, of {lengths[0]} in the baseline "
-            f"and {lengths[1]} in the run"
+            f"--common: {plural(len(common), image)} compared, of {lengths[0]} in the baseline and "
+            f"{lengths[1]} in the run"
         )
     return baseline.select(common), run.select(common)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.csv_text import csv_of, csv_text
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.text import encodable, plural
+from segiou._support.text import encodable, nouns, plural
 from segiou.cli import console, inputs
 from segiou.cli.junit import to_junit
 from segiou.cli.thresholds import Outcome, not_worse, outcomes
@@ -290,10 +290,12 @@ def write_comparison_pages(
 def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
     """Options for images in pages; reports which images have a file in ``--images``."""
     if parsed.images and not parsed.quiet:
+        from segiou.inference.scored_runs import unit_of_pixels
         from segiou.report.pages.photos import match_images
 
         match = match_images(parsed.images, run.ids)
-        all_found = f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"
+        number = plural(len(run), nouns(unit_of_pixels(run)).image)
+        all_found = f"found {len(match.files)} of {number} in {parsed.images}"
         console.note("--images: " + "\n".join(match.sentences() or [all_found]))
     return {
         "overwrite": parsed.overwrite,

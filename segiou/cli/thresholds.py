@@ -95,7 +95,7 @@ def check_where(option: str, text: str, known: Mapping[str, Sequence[str]]) -> N
         msg = f"{option} {text}: no slices by {column!r}; columns: {', '.join(known)}"
         raise ValueError(msg + did_you_mean(column, known))
     if value and value not in known[column]:
-        msg = f"{option} {text}: no image has {where}; values: {', '.join(known[column])}"
+        msg = f"{option} {text}: {where} does not occur; values: {', '.join(known[column])}"
         raise ValueError(msg + did_you_mean(value, known[column]))
 
 

@@ -159,7 +159,7 @@ def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple
     match = _Match(where, ids, rows, None, [name], ("--group-by", "groups"))
     cells = [_texts(row.get(name), known) for row in match.rows()[1]]
     if missing := [id for id, texts in zip(ids, cells, strict=True) if not texts]:
-        msg = f"{where}: no {name} of {listed(missing, 3)}; every image needs one"
+        msg = f"{where}: no {name} of {listed(missing, 3)}; every id needs one"
         raise ValueError(msg)
     return tuple(", ".join(texts) for texts in cells)
 
@@ -247,7 +247,7 @@ class _Match:
         row, id = self.table[0], self.ids[0]
         first = listed([f"{head} {cell_text(row.get(head)):.40}" for head in heads], 3)
         msg = (
-            f"{self.where}: no column has the ids of the images, such as {id}; the first row has "
+            f"{self.where}: no column has the ids of the run, such as {id}; the first row has "
             f"{first}. Add a column of ids. If rows are patients or sequences, pass the part of "
             f"the id that names one: {self.option[0]} {self._likely_key(heads, id)} (Python: "
             f"{self.option[1]}=…)"
@@ -314,8 +314,8 @@ class _Table:
                 skipped[name] = one
         if not kept:
             why = "; ".join(f"{name} {reason}" for name, reason in skipped.items())
-            images = plural(len(self.ids), "image")
-            msg = f"{self.where}: no column divides the {images} ({why or 'no columns'})"
+            ids = plural(len(self.ids), "id")
+            msg = f"{self.where}: no column divides the {ids} ({why or 'no columns'})"
             raise ValueError(msg)
         named = "" if key is None else key or "without a name"
         return Metadata(tuple(kept), missing, skipped, named, self.ids)

@@ -41,6 +41,8 @@ class DifferentImagesError(ValueError):
         Run name → ids that are missing in another run.
     fix : str, optional
         What to do, for the message.
+    image : str, optional
+        What an image is called, such as ``"case"``.
 
     Attributes
     ----------
@@ -48,15 +50,16 @@ class DifferentImagesError(ValueError):
         As passed.
     """
 
-    def __init__(self, only: Mapping[str, Sequence[str]], fix: str = "") -> None:
+    def __init__(
+        self, only: Mapping[str, Sequence[str]], fix: str = "", image: str = "image"
+    ) -> None:
         self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
-        self._fix = fix or "score all models on the same images"
-        super().__init__(
-            f"cannot compare runs scored on different images: {_only_in(self.only)}; {self._fix}"
-        )
+        self._fix, self._image = fix or f"score all models on the same {image}s", image
+        different = f"cannot compare runs scored on different {image}s"
+        super().__init__(f"{different}: {_only_in(self.only)}; {self._fix}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (DifferentImagesError, (self.only, self._fix))
+        return (DifferentImagesError, (self.only, self._fix, self._image))
 
 
 def check_runs(what: str, runs: Sequence[Any]) -> tuple[HasRunCounts, ...]:
@@ -130,7 +133,7 @@ def same_images(
     only = {n: [i for i in run.ids if i not in common] for n, run in zip(names, runs, strict=True)}
     if any(only.values()):
         if not partial:
-            raise DifferentImagesError(only)
+            raise DifferentImagesError(only, image=nouns(unit_of_pixels(first)).image)
         counts, ids = [run.counts for run in runs], [tuple(run.ids) for run in runs]
     else:
         counts, ids = _same_order(runs, names), [tuple(first.ids)] * len(runs)

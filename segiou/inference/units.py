@@ -154,7 +154,7 @@ def group_names(groups: Iterable[Hashable], names: Sequence[str]) -> list[str]:
     per_image = one_per_image("group", groups, len(names)) or []
     texts = [cell_text(group) for group in per_image]
     if missing := [name for name, text in zip(names, texts, strict=True) if not text]:
-        msg = f"no group for {some_of(missing)}; every image needs one"
+        msg = f"no group for {some_of(missing)}; every id needs one"
         raise ValueError(msg)
     return texts
 
@@ -208,7 +208,7 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     matches = [searched.search(name) for name in ids]
     missing = [name for name, match in zip(ids, matches, strict=True) if match is None]
     if missing:
-        msg = f"{pattern!r} is not found in {some_of(missing)}; every image needs a group"
+        msg = f"{pattern!r} is not found in {some_of(missing)}; every id needs a group"
         raise ValueError(msg)
     found = [match for match in matches if match is not None]
     if searched.groups < 2:

@@ -42,6 +42,10 @@ UNSUPPORTED = {
         "is read in place of a folder if it has run lengths (columns ImageId and EncodedPixels)",
     ),
     ".xml": "is read in place of a folder if it is of CVAT (annotations.xml, CVAT for images)",
+    ".labels": (
+        "is text with a label per point (Semantic3D); save it as .npy: "
+        "numpy.save('FILE.npy', numpy.loadtxt('FILE.labels', int))"
+    ),
     ".mnc": "is a MINC volume; convert it with mnc2nii",
     **dict.fromkeys((".gipl", ".vtk", ".vti"), "is a volume; save it as NIfTI or NRRD"),
     ".dcm": "is DICOM; convert segmentations with dcmqi's segimage2itkimage -t nii",

@@ -131,6 +131,9 @@ class RawMask(NamedTuple):
         Values of the classes of a pixel indexed by ``values``, for one file per class.
     palette : bytes
         Red, green and blue of each index, for palette images.
+    drawn : str
+        The tool whose rule decides which pixels on the sides of polygons are inside; empty
+        without polygons.
     """
 
     values: Any
@@ -147,6 +150,7 @@ class RawMask(NamedTuple):
     maximum: int | None = None
     sets: tuple[tuple[int, ...], ...] = ()
     palette: bytes = b""
+    drawn: str = ""
 
     @property
     def is_color(self) -> bool:

@@ -32,6 +32,7 @@ from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_prob
 from segiou.scoring.job import Job
 from segiou.scoring.overlaps import least_mean
 from segiou.scoring.pair import PairScorer
+from segiou.scoring.polygon_rules import polygons_text
 from segiou.scoring.problems import (
     NOT_IGNORED,
     UNDECLARED,
@@ -316,7 +317,8 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     # A shard may be empty, which is not an error.
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
-    for advice in (_better_labels(job, pairs, run, scorer), regions_text(scorer, pairs)):
+    better = _better_labels(job, pairs, run, scorer)
+    for advice in (better, regions_text(scorer, pairs), polygons_text(scorer, pairs)):
         if advice:
             warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run

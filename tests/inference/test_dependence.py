@@ -524,9 +524,9 @@ def test_every_image_needs_a_group(missing):
     groups = {"a": "x", "b": missing, "c": "y", "d": "z"}
     for passed in (groups, groups.get, [*groups.values()]):
         for use in (run.groups, lambda groups: run.intervals(groups=groups)):
-            with pytest.raises(ValueError, match="no group for b; every image needs one"):
+            with pytest.raises(ValueError, match="no group for b; every id needs one"):
                 use(passed)
-    with pytest.raises(ValueError, match="no group for 1; every image"):
+    with pytest.raises(ValueError, match="no group for 1; every id"):
         units_of(4, [*groups.values()])
 
 

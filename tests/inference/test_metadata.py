@@ -58,7 +58,7 @@ def test_files_of_every_kind(name, tmp_path):
 def test_groups_and_ids_are_columns_of_the_same_files(name, tmp_path):
     (tmp_path / name).write_text(FILES[name], encoding="utf-8")
     assert groups_of(IDS[:3], f"{tmp_path / name}:w") == ("day", "night", "day")
-    with pytest.raises(ValueError, match="no w of b_2; every image needs one"):
+    with pytest.raises(ValueError, match="no w of b_2; every id needs one"):
         groups_of(IDS, f"{tmp_path / name}:w")
     with pytest.raises(ValueError, match="no column 'v'"):
         groups_of((), f"{tmp_path / name}:v")
@@ -156,7 +156,7 @@ DAY = [row("a_1", w="day"), row("a_2", w="night")]
         ([*DAY, row("a_1", w="fog")], {}, r"different w: day \(row 1\) and fog \(row 3\)"),
         (DAY, {"columns": ["W2"]}, "no column 'W2'; columns: w"),
         (DAY, {"columns": ["wa"]}, "no column 'wa'"),
-        ([row("a_1", w="day")], {}, r"divides the 4 images \(w has one value \(day\)\)"),
+        ([row("a_1", w="day")], {}, r"divides the 4 ids \(w has one value \(day\)\)"),
         ([row("a_1", w="")], {}, "w is empty"),
         (DAY, {"bins": {"w": 3}}, r"has text \(day\), which cannot be divided"),
         (DAY, {"key": "("}, "the key '\\(' is not a regular expression"),

@@ -206,3 +206,21 @@ def test_damaged_files_never_give_wrong_types_or_tracebacks(name, data):
 def test_random_files_are_refused(data, path):
     with pytest.raises(MaskError):
         from_bytes(data, path)
+
+
+def test_elements_of_cells(tmp_path):
+    """BSDS500: a cell of structs, one per annotator."""
+    cell = np.empty((1, 3), object)
+    for i in range(3):
+        cell[0, i] = {"Segmentation": TRUTH + i, "Boundaries": TRUTH > 0}
+    write(tmp_path, "a.mat", matlab({"groundTruth": cell}))
+    for number in (1, 3):
+        key = f"groundTruth{{{number}}}.Segmentation"
+        root = open_source(tmp_path / "a.mat").read(str(tmp_path / "a.mat"))[0]
+        read = from_bytes(root, tmp_path / "a.mat", key=key).values
+        assert np.array_equal(read, TRUTH + number - 1)
+    with pytest.raises(MaskError, match=r"groundTruth cell .*'CELL\{1\}'"):
+        open_mask(tmp_path / "a.mat")
+    for key in ("groundTruth{4}.Segmentation", "groundTruth{0}", "groundTruth{1}", "x{1}"):
+        with pytest.raises(MaskError, match="has no array"):
+            from_bytes(root, tmp_path / "a.mat", key=key)

@@ -192,7 +192,7 @@ def check_mix(
         for value in shares:
             if value not in column.values or not column.inside(column.values.index(value)).any():
                 hint = text.did_you_mean(value, column.values)
-                msg = f"no image has {name}={value}; values: {text.listed(column.values)}{hint}"
+                msg = f"{name}={value} does not occur; values: {text.listed(column.values)}{hint}"
                 raise ValueError(msg)
         total, rounding = sum(shares.values()), 0.005 * len(shares) + 1e-9
         if min(shares.values(), default=-1) < 0 or not abs(total - 1) <= rounding:

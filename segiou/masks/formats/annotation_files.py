@@ -37,12 +37,20 @@ def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
         return ()
     if isinstance(data.get("shapes"), list):
         size = data.get("imageHeight"), data.get("imageWidth")
-        return [(path.stem, DrawnImage(check_size(size), data["shapes"], labelme_area))]
+        drawn = _of_polygons("Pillow", data["shapes"], "shape_type")
+        return [(path.stem, DrawnImage(check_size(size), data["shapes"], labelme_area, drawn))]
     if isinstance(data.get("objects"), list):
         known = data["size"] if isinstance(data.get("size"), dict) else {}
         size = known.get("height"), known.get("width")
-        return [(path.stem, DrawnImage(check_size(size), data["objects"], supervisely_area))]
+        drawn = _of_polygons("OpenCV", data["objects"], "geometryType")
+        return [(path.stem, DrawnImage(check_size(size), data["objects"], supervisely_area, drawn))]
     entries = data.get("_via_img_metadata", data)
     kept = entries.values() if isinstance(entries, dict) else ()
     is_via = all(isinstance(one, dict) and "regions" in one for one in kept)
     return (via_image(one, path) for one in kept) if is_via else ()
+
+
+def _of_polygons(tool: str, shapes: Iterable[Any], key: str) -> str:
+    """The tool if any of the shapes is a polygon; else empty."""
+    kinds = {shape.get(key) or "polygon" for shape in shapes if isinstance(shape, dict)}
+    return tool if "polygon" in kinds else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,10 +41,11 @@ def array_mask(
     """The mask in a MATLAB or HDF5 file; ``key`` names the array among several."""
     key = key.strip("/")
     with _opened(data, path) as arrays:
-        if not (arrays.found or "." in key):
+        is_inside = any(sign in key for sign in ".{")
+        if not (arrays.found or is_inside):
             raise MaskError(path, _no_field("", arrays.others))
         name = key
-        if key not in arrays.found and "." not in key:
+        if key not in arrays.found and not is_inside:
             name = only_mask(arrays.found, "" if len(arrays.found) == 1 else key, path)
         known = arrays.found.get(name)
         if known is not None:
@@ -90,10 +92,14 @@ def _matlab(data: bytes, path: str | Path) -> _Arrays:
     others = [f"{name} {kind} {shape}" for name, shape, kind in listed if kind not in _NUMBERS]
 
     def read(name: str) -> NDArray[Any]:
-        root, *fields = name.split(".") if name not in found else [name]
+        parts = [name] if name in found else re.findall(r"[^.{}]+|\{\d+\}", name)
+        root, *fields = parts or [name]
         with damage(path, problem):
             values: Any = loadmat(io.BytesIO(data), variable_names=[root]).get(root)
             for field in fields:
+                if field.startswith("{"):  # of a cell, counted from 1 along its first axis
+                    values = _of_cell(values, int(field[1:-1]))
+                    continue
                 names = getattr(getattr(values, "dtype", None), "names", None)
                 values = values[field] if field in (names or ()) else None
                 while (
@@ -107,9 +113,18 @@ def _matlab(data: bytes, path: str | Path) -> _Arrays:
     return _Arrays(found, read, others)
 
 
+def _of_cell(values: Any, number: int) -> Any:
+    """An element of a cell array, counted from 1; None if there is none."""
+    is_cell = isinstance(values, np.ndarray) and values.dtype == object
+    return values.ravel(order="F")[number - 1] if is_cell and 0 < number <= values.size else None
+
+
 def _no_field(name: str, known: Sequence[str]) -> str:
     lacks = f"has no array {name!r}" if name else "has no array of numbers"
-    fix = "for a field of a struct, pass array_key='STRUCT.FIELD' (--array-key STRUCT.FIELD)"
+    fix = (
+        "for a field of a struct, pass array_key='STRUCT.FIELD' (--array-key STRUCT.FIELD), for an "
+        "element of a cell 'CELL{1}'"
+    )
     return f"{lacks} ({', '.join(known[:8]) or 'none'}); {fix}"
 
 

@@ -41,20 +41,23 @@ class DrawnImage:
     shapes: Sequence[Any]
     #: Returns the name of a shape and its area in an image of the given size.
     read: Reader
+    #: The tool whose rule draws its polygons, if that is not pycocotools; empty without polygons.
+    polygons: str | None = None
 
     def draw(self) -> RawMask:
         """Draw the mask: indices of ``names``, 0 outside all shapes."""
         size = _size_next_to(self.size) if isinstance(self.size, Path) else self.size
         values = {"": 0}
-        painting = Painting(size, 0, np.int32)
+        painting, drawn = Painting(size, 0, np.int32), self.polygons or ""
         for number, shape in enumerate(self.shapes, 1):
             try:
                 name, area = self._area(shape, size)
                 painting.add(area, values.setdefault(name, len(values)))
+                drawn = "pycocotools" if isinstance(area, list) else drawn
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
                 msg = f"shape {number} of {len(self.shapes)}: {reason(error)}"
                 raise ValueError(msg) from error
-        return RawMask(painting.mask, "json", "JSON", names=tuple(values))
+        return RawMask(painting.mask, "json", "JSON", names=tuple(values), drawn=drawn)
 
     def _area(self, shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
         """The name of a shape and its area."""

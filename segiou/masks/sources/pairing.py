@@ -35,6 +35,11 @@ class Pair:
     truth: str
     pred: str
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The paths."""
+        return self.truth, self.pred
+
 
 @dataclass(frozen=True, slots=True)
 class Pairing:

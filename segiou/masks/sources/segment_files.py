@@ -89,7 +89,8 @@ class SegmentFile:
             raise
         except ValueError as error:
             raise MaskError(path, str(error)) from error
-        raw = RawMask(mask, "json", "JSON")
+        polygons = any(isinstance(segmentation, list) for _, segmentation in image.segments)
+        raw = RawMask(mask, "json", "JSON", drawn="pycocotools" if polygons else "")
         if image.png:
             return raw._replace(void=contents.free), stamp
         return raw._replace(background=None if contents.covered else contents.free), stamp

@@ -145,7 +145,8 @@ class YoloFolder:
         mask = np.zeros(size, np.int32)
         for name, area in areas:
             mask[area] = names.setdefault(name, len(names))
-        return RawMask(mask, "yolo", "YOLO", names=tuple(names)), stamp
+        drawn = "OpenCV" if areas else ""
+        return RawMask(mask, "yolo", "YOLO", names=tuple(names), drawn=drawn), stamp
 
 
 def _lines(path: Path) -> list[str]:

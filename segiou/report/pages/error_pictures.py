@@ -141,7 +141,7 @@ def worst_ids(runs: Sequence[Run], number: int, of: str = "", by: str = "mean_io
         own = dict(zip(run.ids, _wrong_pixels(run, truth, pred).tolist(), strict=True))
         wrong = {id: pixels + own[id] for id, pixels in wrong.items() if id in own}
     if not any(wrong.values()):
-        msg = "no image has such errors; see the confusion matrix of segiou report --format json"
+        msg = "such errors do not occur; see the confusion matrix of segiou report --format json"
         raise ValueError(msg)
     worst = sorted(wrong, key=lambda id: -wrong[id])[:number]
     return [id for id in worst if wrong[id]]
