@@ -198,8 +198,11 @@ def _of_table(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, 
 def pairing_problems(pairing: Pairing, pair_by: PairOptions) -> tuple[list[Problem], list[Problem]]:
     """Problems of a pairing, and the files that are skipped on request."""
     shared = "has the same key as another file in the folder; "
+    every = [path for _, paths in pairing.duplicates for path in paths]
     problems = [
-        Problem(paths[0], f"{shared}{duplicate_advice(paths)} [{key!r}: {', '.join(paths[1:])}]")
+        Problem(
+            paths[0], f"{shared}{duplicate_advice(paths, every)} [{key!r}: {', '.join(paths[1:])}]"
+        )
         for key, paths in pairing.duplicates
     ]
     left_out: list[Problem] = []

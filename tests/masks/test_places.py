@@ -97,7 +97,7 @@ def test_masks_that_may_be_images_need_a_suffix(tmp_path):
     ("paths", "advice"),
     [
         (["t/a.jpg", "t/a.png"], "keep one, or select files by suffix: truth_suffix='.png'"),
-        (["t/R/images/a.png", "t/R/masks/a.png"], "as a pattern that ends with '*/masks'"),
+        (["t/R/images/a.png", "t/R/masks/a.png"], "the place of the masks: 't/R/masks'"),
         (["t/x/a.png", "t/y/a.png"], "rename one, or use the same subfolders in both places"),
     ],
 )

@@ -109,3 +109,15 @@ def test_files_without_a_key_on_both_sides_are_noted(tmp_path):
     with pytest.warns(UserWarning, match="2 truth files and 2 predictions are skipped") as noted:
         run = score_folder(tmp_path / "truth", tmp_path / "pred", labels=3, key="im(1)")
     assert (run.ids, noted[0].filename) == (("1",), __file__)
+
+
+def test_the_pattern_of_folders_per_sample(tmp_path):
+    """Each key has the files of one sample only; the pattern is that of all samples."""
+    for i in range(3):
+        write(tmp_path / f"truth/s{i}/masks", f"s{i}", [TRUTHS[i]])
+        write(tmp_path / f"truth/s{i}/images", f"s{i}", [TRUTHS[i] * 80])
+        write(tmp_path / "pred", f"s{i}", [PREDS[i]])
+    pattern = f"{tmp_path}/truth/*/masks"
+    assert f"pass the place of the masks: '{pattern}'" in problem_of(tmp_path, labels=3)
+    run = score_folder(pattern, tmp_path / "pred", labels=3)
+    assert run.report().mean_iou == pytest.approx(mean_iou())

@@ -249,8 +249,8 @@ def _suffix_of_masks(files: Mapping[str, str]) -> str:
     return suffix if _OF_MASKS.search(suffix) and 5 * number >= 2 * len(files) else ""
 
 
-def duplicate_advice(paths: Sequence[str]) -> str:
-    """Advice to keep one of several files with the same key."""
+def duplicate_advice(paths: Sequence[str], every: Sequence[str] = ()) -> str:
+    """Advice to keep one of several files with the same key, of every file that shares its key."""
     endings = sorted({split_ending(path)[1] for path in paths})
     if len(endings) > 1:
         kept = next((e for e in endings if e.lower() not in _PHOTOS), endings[0])
@@ -259,18 +259,19 @@ def duplicate_advice(paths: Sequence[str]) -> str:
             f"keep one, or select files by suffix: truth_suffix='{kept}' or pred_suffix='{kept}' "
             f"(--truth-suffix, --pred-suffix){scores if '.npz' in endings else ''}"
         )
-    if place := _place_of_masks([path.split("/")[:-1] for path in paths]):
+    if place := _place_of_masks(paths, every or paths):
         return f"pass the place of the masks: {place!r}"
     return "rename one, or use the same subfolders in both places"
 
 
-def _place_of_masks(folders: Sequence[Sequence[str]]) -> str:
+def _place_of_masks(paths: Sequence[str], every: Sequence[str]) -> str:
     """The folder of masks beside others, as a pattern if there are several; empty without one."""
+    folders, others = ([path.split("/")[:-1] for path in some] for some in (paths, every))
     different = set().union(*folders) - set(folders[0]).intersection(*folders)
     likely = [part for part in different if _OF_MASKS.search(part) and not _NOT_MASKS.search(part)]
     if len(likely) != 1:
         return ""
-    above = [parts[: parts.index(likely[0])] for parts in folders if likely[0] in parts]
+    above = [parts[: parts.index(likely[0])] for parts in others if likely[0] in parts]
     if len({len(parts) for parts in above}) > 1:
         return ""
     levels = [{*level} for level in zip(*above, strict=True)]
