@@ -409,9 +409,7 @@ def confidence_intervals(
     >>> round(found.overall.low, 3), round(found.overall.high, 3)
     (0.461, 0.869)
     """
-    how = Resampling(
-        groups=groups, blocks=blocks, resamples=resamples, seed=seed, level=level, method=method
-    )
+    how = Resampling.of(locals())
     scored = scored_images(counts, metric, protocol, ids, class_names, include)
     number = scored.images.number
     design = how.design(scored.ids, number, lambda: [scored.of_images(finite=True)])

@@ -208,7 +208,7 @@ def sample_sizes(
     >>> print(found.sentences()[0])
     Mean IoU has a 95 % interval of ± 5.00 points with about 17 images (95 % interval 6 to 78).
     """
-    how = Resampling(groups=groups, blocks=blocks, level=level)
+    how = Resampling.of(locals())
     scored = scored_images(counts, metric, protocol, ids, class_names, include)
     number = scored.images.number
     design = how.design(scored.ids, number, lambda: [scored.of_images(finite=True)])

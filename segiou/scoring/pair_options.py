@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 from segiou._support.arguments import check_choice, check_kind
 from segiou._support.options import Options, option
 from segiou._support.text import encodable
 from segiou.scoring.id_lists import ids_of
 
-Unpaired = Literal["error", "skip"]
-OnError = Literal["stop", "skip"]
-_TEXT = str, "text"
 #: Options that a table of the pairs replaces.
 _REPLACED = ("truth_suffix", "pred_suffix", "key", "ids")
 
@@ -25,14 +22,14 @@ _REPLACED = ("truth_suffix", "pred_suffix", "key", "ids")
 class PairOptions(Options):
     """Which files are pairs; :func:`segiou.score_folder` documents the options."""
 
-    truth_suffix: str | None = option(None, check_kind, *_TEXT)
-    pred_suffix: str | None = option(None, check_kind, *_TEXT)
-    key: str | None = option(None, check_kind, *_TEXT)
+    truth_suffix: str | None = option(None, check_kind, str, "text")
+    pred_suffix: str | None = option(None, check_kind, str, "text")
+    key: str | None = option(None, check_kind, str, "text")
     ids: str | Path | tuple[str, ...] | None = None
     pairs: str | Path | None = option(None, check_kind, (str, os.PathLike), "a path or a URL")
-    missing: Unpaired = option("error", check_choice, get_args(Unpaired))
-    extra: Unpaired = option("error", check_choice, get_args(Unpaired))
-    on_error: OnError = option("stop", check_choice, get_args(OnError))
+    missing: str = option("error", check_choice, ("error", "skip"))
+    extra: str = option("error", check_choice, ("error", "skip"))
+    on_error: str = option("stop", check_choice, ("stop", "skip"))
 
     def __post_init__(self) -> None:
         super().__post_init__()

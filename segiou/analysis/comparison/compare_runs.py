@@ -147,15 +147,7 @@ def compare(
     recipes, runs = _recipes(runs)
     check_integer("influential", influential, 0)
     check_difference(detect)
-    how = PairedResampling(
-        groups=groups,
-        blocks=blocks,
-        resamples=resamples,
-        permutations=permutations,
-        seed=seed,
-        level=level,
-        method=method,
-    )
+    how = PairedResampling.of(locals())
     if how.method == "jackknife":  # the default of scores means that of differences
         how = replace(how, method="permutation")
     run_names = names_of(runs, names if recipes is None else None)

@@ -151,7 +151,7 @@ def rank(
     [('new', 1.0, 1.0), ('old', 2.0, 2.0)]
     """
     check_integer("draws", draws, 0)
-    how = Resampling(groups=groups, blocks=blocks, seed=seed, level=level)
+    how = Resampling.of(locals())
     check_number("alpha", alpha, 0, 1)
     check_ranking(scheme, ties, missing)
     aggregate = _checked_aggregate(scheme, aggregate, draws)
