@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from segiou.counting.counts import counts_array
 from segiou.labels.class_options import ClassOptions
-from segiou.measures.mask_pair import MaskPair, Masks
+from segiou.measures.mask_pair import Masks
+from segiou.measures.matrices import MatrixPlan, table_sums
 from segiou.measures.measure import Measure
-from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Plan
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, ratio
@@ -159,40 +159,19 @@ class ChangeOptions(Measure):
 
 
 @dataclass(frozen=True)
-class ChangePlan(Plan):
+class ChangePlan(MatrixPlan):
     """Plan of the measure of change."""
 
     measure: ChangeOptions
 
-    @property
-    def layout(self) -> Layout:
-        """The confusion matrix, without pixels that are predicted as no class."""
-        number = self.classes.num_classes
-        return {"matrix": Field((number, number), sparse=True)}
-
-    def count(self, pair: MaskPair) -> Parts:
-        """Keep the confusion matrix of one image."""
-        if pair.tally is not None:
-            return Parts.of(self.layout, matrix=pair.tally.table[:, :-1])
-        number = self.classes.num_classes
-        truth, pred = (side.astype(np.intp).ravel() for side in pair.codes)
-        table = np.bincount(truth * (number + 1) + pred, minlength=(number + 1) ** 2)
-        return Parts.of(self.layout, matrix=table.reshape(number + 1, -1)[:-1, :-1])
-
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """The scores by name; none has classes."""
+        """The scores by name; none has classes, or pixels that are predicted as no class."""
         return {name: self._of(name, formula) for name, formula in _FORMULAS.items()}
 
     def _of(self, name: str, formula: Callable[[NDArray[Any]], Floats]) -> Score:
-        number = self.classes.num_classes
-
-        def evaluate(flat: NDArray[Any]) -> Floats:
-            value = formula(flat.reshape(*flat.shape[:-1], number, number))
+        def evaluate(sums: NDArray[Any]) -> Floats:
+            value = formula(self.tables(sums)[..., :-1])
             return np.repeat(value[..., None], 2, -1)
 
-        return Score(name, _TITLES[name], ("change",), _matrix, evaluate, is_mean=False)
-
-
-def _matrix(parts: Parts) -> NDArray[Any]:
-    return parts["matrix"]
+        return Score(name, _TITLES[name], ("change",), table_sums, evaluate, is_mean=False)

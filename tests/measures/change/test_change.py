@@ -83,7 +83,8 @@ def test_ignored_pixels_and_predictions_of_no_class_are_left_out():
     plan = ChangeOptions().plan(options, Masks())
     truth, pred = np.array([[0, 1, 1, 255]]), np.array([[0, 1, 9, 1]])
     counted = plan.count(MaskPair(truth, pred, options))
-    assert counted.dense("matrix")[0].tolist() == [[1, 0], [0, 1]]
+    assert counted.dense("table")[0].tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert plan.scores["f_scd"].values(counted)[0] == 1
     matrix = segiou.ConfusionMatrix(2, ignore=255, unassigned="count").update(truth, pred)
     with_tally = plan.count(MaskPair(truth, pred, options, tally=matrix.tally))
     assert with_tally == counted

@@ -1,0 +1,1 @@
+from segiou.measures.cost.measure import CostOptions as CostOptions

@@ -1,0 +1,165 @@
+"""The measure of cost: the expected cost of a pixel, from a table of costs by class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_flag, check_kind, check_number
+from segiou._support.table_files import cell_text, file_rows
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.mask_pair import Masks
+from segiou.measures.matrices import MatrixPlan, table_sums
+from segiou.measures.measure import Measure
+from segiou.measures.plan import Plan
+from segiou.measures.score import Score, weights_of, with_mean
+from segiou.metrics.ratio import Floats, ratio
+
+#: True class, predicted class and the cost of a pixel.
+Cost = tuple[str, str, float]
+
+
+@dataclass(frozen=True)
+class CostOptions(Measure):
+    """Expected cost of a pixel: every confusion of two classes costs what a table says.
+
+    Attributes
+    ----------
+    costs : mapping of (str, str) to float, or sequence of (str, str, float)
+        Cost of a pixel by the names of its true and its predicted class, 0 or more. Others cost
+        1, and right pixels nothing.
+    balanced : bool
+        Whether all classes weigh the same in the overall value, instead of by their pixels.
+
+    Raises
+    ------
+    TypeError
+        If a value has the wrong type.
+    ValueError
+        If a cost is negative or not finite, or a pair of classes occurs twice.
+
+    References
+    ----------
+    L. Maier-Hein et al., Metrics reloaded, Nature Methods 21 (2024), 195-212.
+
+    Examples
+    --------
+    >>> CostOptions({("tumour", "background"): 5})
+    CostOptions(costs=(('tumour', 'background', 5.0),), balanced=False)
+    """
+
+    key: ClassVar[str] = "cost"
+    title: ClassVar[str] = "Cost"
+    score_names: ClassVar[tuple[str, ...]] = ("expected_cost",)
+
+    costs: tuple[Cost, ...] = ()
+    balanced: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("balanced", self.balanced)
+        object.__setattr__(self, "costs", _checked(self.costs))
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> CostOptions | None:
+        """Options from the command line: a table, or equal costs."""
+        if not (table := given.get("cost")):
+            if given.get("cost_balanced"):
+                msg = "--cost-balanced needs --cost"
+                raise ValueError(msg)
+            return None
+        costs = () if table == "equal" else _read(Path(table))
+        return cls(costs, balanced=bool(given.get("cost_balanced")))
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """The plan for these classes; ValueError if a cost is of another class."""
+        plan = CostPlan(self, classes, masks)
+        _ = plan.weights
+        return plan
+
+
+def _checked(costs: Any) -> tuple[Cost, ...]:
+    """Costs as triples; an error names the pair of classes."""
+    entries: Iterable[Any] = costs
+    if isinstance(costs, Mapping):
+        entries = [(*pair, cost) for pair, cost in costs.items()]
+    checked: dict[tuple[str, str], float] = {}
+    for true, predicted, cost in entries:
+        for one in (true, predicted):
+            check_kind("a class of costs", one, str, "a name")
+        name = f"the cost of {true} predicted as {predicted}"
+        if math.isinf(check_number(name, cost, 0)):
+            msg = f"{name} must be finite"
+            raise ValueError(msg)
+        if (true, predicted) in checked:
+            msg = f"{name} is given twice"
+            raise ValueError(msg)
+        checked[true, predicted] = float(cost)
+    return tuple((*pair, cost) for pair, cost in checked.items())
+
+
+def _read(path: Path) -> tuple[Cost, ...]:
+    """The costs of a table, whose first column has the true classes; empty cells are left out."""
+    costs: list[Cost] = []
+    for row in file_rows(path):
+        (_, true), *cells = row.items()
+        for predicted, cell in cells:
+            if not (text := cell_text(cell)):
+                continue
+            try:
+                costs.append((cell_text(true), predicted, float(text)))
+            except ValueError:
+                msg = f"{path}: the cost of {true} predicted as {predicted} is {text!r}, no number"
+                raise ValueError(msg) from None
+    return tuple(costs)
+
+
+@dataclass(frozen=True)
+class CostPlan(MatrixPlan):
+    """Plan of the measure of cost."""
+
+    measure: CostOptions
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Cost of each confusion, (C, C + 1); no class costs as much as the worst one."""
+        labels = self.classes.labels
+        weights = 1 - np.eye(labels.num_classes)
+        for true, predicted, cost in self.measure.costs:
+            weights[labels.index(true), labels.index(predicted)] = cost
+        return np.concatenate([weights, weights.max(1, keepdims=True)], axis=1)
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """The expected cost of a pixel, and of a pixel of each class."""
+        include, is_mean = self.classes.include, self.measure.balanced
+
+        def evaluate(sums: NDArray[Any]) -> Floats:
+            tables = self.tables(sums)
+            costs, pixels = (tables * self.weights).sum(-1), tables.sum(-1)
+            each = ratio(costs, pixels)
+            if is_mean:
+                return with_mean(each, include)
+            overall = ratio(costs.sum(-1), pixels.sum(-1))
+            return np.concatenate([overall[..., None], each], axis=-1)
+
+        score = Score(
+            "expected_cost",
+            "expected cost",
+            self.classes.labels.class_names,
+            table_sums,
+            evaluate,
+            unit="number",
+            better="lower",
+            rule="balanced" if is_mean else "",
+            is_mean=is_mean,
+            include=include if is_mean else None,
+            weights=(lambda sums: weights_of(evaluate(sums)[1:], include)) if is_mean else None,
+        )
+        return {score.name: score}
