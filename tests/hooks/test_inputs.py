@@ -315,6 +315,17 @@ def test_two_overlapping_channels_are_not_two_classes(torch, need, name):
         assert flat[name]().matrix.tolist() == [[truth.numel() - ones, 0], [0, ones]]
 
 
+@pytest.mark.parametrize("name", [one for one in ADAPTERS if one != "jax"])
+def test_labels_with_a_class_axis_of_size_1(torch, need, name):
+    """As of argmax(1, keepdim=True)."""
+    need(name.split("_")[0])
+    generator = torch.Generator().manual_seed(0)
+    truth, pred = torch.randint(0, 3, (2, 2, 8, 9), generator=generator)
+    wanted = ConfusionMatrix(3).update(truth, pred).matrix.tolist()
+    for one in (truth, truth[:, None]):
+        assert of_each(3, one, pred[:, None])[name]().matrix.tolist() == wanted
+
+
 @pytest.mark.parametrize("name", ["jax", "flax"])
 def test_compiled_code_does_not_count_more_channels_as_labels(torch, need, name):
     need(name)

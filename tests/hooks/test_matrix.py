@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from segiou import ChannelCounts
+from segiou.scoring import Evaluator
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "hooks.md"
 IMPORTABLE = Path(__file__).resolve().parents[1] / "importable"
@@ -189,6 +190,7 @@ from accelerate import Accelerator
 Accelerator(cpu=True)  # joins the processes
 import loops, test_matrix as matrix
 from segiou.hooks.distributed import all_reduce
+from segiou.scoring import Evaluator
 
 rank, found = int(sys.argv[3]), {}
 labels, options, _ = matrix.given("logits")
@@ -207,6 +209,10 @@ for name in matrix.TOGETHER:
     if name == "torchmetrics":  # those of this process
         counts = all_reduce(counts)
     found[name] = [(values, matrix.CELLS[name][0], counts and matrix.numbers(counts))]
+images = Evaluator(labels, ignore=255, measures=["boundary"])
+rows = [1, 3, 0] if rank else [0, 2, 4]  # as a sampler repeats an image
+images.update(matrix.TRUTH[rows], matrix.LOGITS[rows], ids=rows, argmax=1)
+measured = all_reduce(images).scores()
 wrong = {}
 for name in ("torchmetrics", "Ignite", "PyTorch"):  # processes with other numbers of classes
     try:
@@ -216,7 +222,8 @@ for name in ("torchmetrics", "Ignite", "PyTorch"):  # processes with other numbe
         wrong[name] = str(error)
 torch.distributed.barrier()
 if rank == 0:
-    print(json.dumps({"cells": found, "wrong": wrong}, default=float))
+    out = {"cells": found, "wrong": wrong, "measured": measured}
+    print(json.dumps(out, default=float))
 """
 
 
@@ -262,6 +269,11 @@ def test_cell(adapter, situation, need, request):
 def test_processes_with_other_numbers_of_classes_raise(of_two):
     for name, text in of_two["wrong"].items():
         assert "differ" in text, name
+
+
+def test_measures_of_processes_count_a_repeated_image_once(of_two):
+    alone = Evaluator(NAMES, ignore=255, measures=["boundary"])
+    assert of_two["measured"] == alone.update(TRUTH, LOGITS, argmax=1).scores()
 
 
 def test_the_page_has_the_same_table():
