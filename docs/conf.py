@@ -51,6 +51,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "segiou"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["llms.txt"]
+# Without it, the theme's script reports an invalid mode to the console of each page.
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",

@@ -95,6 +95,15 @@ def compare(parsed: argparse.Namespace) -> int:
         "detect": parsed.detect,
         "names": parsed.names.split(",") if parsed.names else None,
     }
+    is_document = inputs.findings_format(parsed) not in ("json", "csv")
+    if parsed.parts and (
+        parsed.table or parsed.sentence or parsed.slices or len(metrics) > 1 or not is_document
+    ):
+        msg = (
+            "--parts chooses parts of the text, Markdown or LaTeX of a comparison by one --metric; "
+            "omit --table and --slices"
+        )
+        raise ValueError(msg)
     if parsed.table or parsed.sentence:
         _tabulate(runs, recipes, metrics, parsed, options)
     elif len(metrics) > 1:
@@ -156,6 +165,7 @@ def _compare_score(
 ) -> None:
     """Compare by one score, with pages, plots and slices."""
     from segiou.analysis.comparison.compare_runs import compare
+    from segiou.analysis.comparison.document import chosen_parts
     from segiou.cli.output import (
         csv_of_comparison,
         slices_of,
@@ -165,6 +175,7 @@ def _compare_score(
     )
 
     comparison = compare(*((recipes,) if recipes else runs), metric=metric, **options)
+    parts = [*chosen_parts(comparison, parsed.parts.split(","))] if parsed.parts else []
     inputs.note_undrawn(parsed, [comparison])
     data, sliced = comparison.to_dict(), None
     if parsed.slices:
@@ -174,7 +185,8 @@ def _compare_score(
         data["slices"] = sliced.to_dict()
     write_comparison_pages(comparison, runs, parsed, sliced)
     table = partial(csv_of_comparison, comparison, sliced)
-    parts = [*comparison._parts(), *slices_section(sliced)]
+    if not parsed.parts:
+        parts = [*comparison._parts(), *slices_section(sliced)]
     write_findings(lambda: data, parts, parsed, table)
 
 

@@ -47,6 +47,8 @@ METHOD_WORDS: dict[str, str] = {
 }
 #: Number of images below which classes that occur only in predictions lower a mean noticeably.
 _BIASED_BELOW = 100
+#: Units from which on the bootstrap of a mean of medians is measured to cover enough.
+_ENOUGH_FOR_MEDIANS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +278,15 @@ class Intervals(OverUnits, Finding):
 
     def caution(self) -> Caution | None:
         """Main limit of the interval of the score, if any."""
-        if self.limit is not None or not self.unseen_classes:
+        if self.limit is not None:
             return self.limit
+        if self.overall_method != self.method and self.units < _ENOUGH_FOR_MEDIANS:
+            return Caution(
+                "the interval of a mean of medians is probably too narrow with fewer than "
+                f"{_ENOUGH_FOR_MEDIANS} {self._kind}"
+            )
+        if not self.unseen_classes:
+            return None
         number = len(self.unseen_classes)
         are, occur, counts, them = (
             ("class is", "occurs", "counts", "it")

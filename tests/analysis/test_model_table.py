@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,3 +116,56 @@ def test_parts_of_a_latex_file_are_apart(runs):
     lines = text.splitlines()
     for at in (i for i, line in enumerate(lines) if line.startswith(r"\begin{tabular}")):
         assert "" in lines[max(0, at - 6) : at]
+
+
+@pytest.fixture
+def grouped():
+    """Two models of six images with three classes, of which two are a group."""
+    labels = segiou.LabelSet.from_names(NAMES)
+    labels = replace(labels, groups={"vehicle": ("car", "bus")})
+    rng = np.random.default_rng(1)
+    truths = rng.integers(0, 3, (6, 20, 20))
+    wrong = rng.random((2, *truths.shape)) < np.array([0.3, 0.1])[:, None, None, None]
+    return [segiou.score(truths, np.where(one, 0, truths), labels=labels) for one in wrong]
+
+
+def test_groups_are_rows_of_their_own(grouped):
+    found = model_table(*grouped, names=("a", "b"), metrics=["iou", "dice"], intervals=True)
+    *_, mean, group = found.rows()
+    assert (mean["class"], group["class"]) == ("mean", "vehicle")
+    for name, run in zip("ab", grouped, strict=True):
+        for metric in ("iou", "dice"):
+            assert group[f"{metric}:{name}"] == run.report().score(f"{metric}:vehicle")
+        limits = run.intervals("iou:vehicle").overall
+        assert group[f"iou:{name}:low"] == limits.low < group[f"iou:{name}"] < limits.high
+    assert [one["best"] for one in found.to_dict()["groups"]["iou"]["vehicle"]] == [False, True]
+    text = found.to_text(200)
+    assert text.index("mean ") < text.index("Groups") < text.index("vehicle") < text.index("bold:")
+    latex = found.to_latex()
+    assert latex.count("\\begin{tabular}") == 2 and "\\end{tabular}\n\n% Groups\n" in latex
+
+
+def test_parts_are_written_alone_and_in_order(tmp_path, capsys):
+    for number, share in enumerate((0.3, 0.1, 0.5)):
+        rng = np.random.default_rng(number)
+        truths = np.random.default_rng(9).integers(0, 3, (8, 9, 9))
+        preds = np.where(rng.random(truths.shape) < share, 0, truths)
+        segiou.score(truths, preds, labels=3).save(tmp_path / f"{number}.sqlite")
+    paths = [str(tmp_path / f"{number}.sqlite") for number in range(3)]
+    wanted = ["compare", *paths, "--names", "a,b,c", "--parts", "classes,ranking"]
+    out = tmp_path / "t.tex"
+    assert main([*wanted, "-o", str(out)]) == 0
+    written = out.read_text()
+    titles = [
+        line for line in written.splitlines() if line in ("% Models and classes", "% Ranking")
+    ]
+    assert titles == ["% Models and classes", "% Ranking"]
+    assert written.count("\\begin{tabular}") == 2 and "% Method" not in written
+    capsys.readouterr()
+    assert main([*wanted[:-1], "classes,table"]) == 2
+    assert "unknown part 'table'; choose from classes, images" in capsys.readouterr().err
+    assert main(["compare", *paths[:2], "--parts", "ranking"]) == 2
+    assert "ranking needs three or more models" in capsys.readouterr().err
+    for other in (["--table"], ["--format", "json"], ["--metric", "iou,dice"]):
+        assert main([*wanted, *other]) == 2
+        assert "--parts chooses parts" in capsys.readouterr().err

@@ -92,7 +92,11 @@ def test_medians_of_distances_have_order_statistics(run):
         "mean of the medians: percentile bootstrap, 10\N{NARROW NO-BREAK SPACE}000 resamples"
         in (found.method_text())
     )
+    assert found.caution().text == (
+        "the interval of a mean of medians is probably too narrow with fewer than 20 images"
+    )
     one = confidence_intervals(run, "hausdorff_95:disc", groups="none")
+    assert one.caution() is None
     assert one.overall == replace(disc, name="median HD95 of disc")
     assert "(95 % order-statistic interval " in str(one)
 

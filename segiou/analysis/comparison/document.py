@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from segiou._support.numbers import p_text, shown, shown_change, unit_text
@@ -28,14 +29,53 @@ def comparison_parts(comparison: Comparison) -> Iterator[Part]:
     if comparison.stability is not None:
         yield from comparison.stability._parts()
     if len(comparison.names) > 2:
-        yield Section("Models and classes", [*comparison.table()._parts()], shown=True)
-        yield GAP
-    method: dict[str, None] = {}
+        yield from (_models(comparison), GAP)
     for pair in comparison.ordered_pairs:
         yield from pair_parts(comparison, pair)
         yield GAP
         if pair.images_differing:
             yield from _details(comparison, pair)
+            yield from _influential(comparison, pair)
+    yield from _method(comparison)
+
+
+def chosen_parts(comparison: Comparison, names: Iterable[str]) -> Iterator[Part]:
+    """Parts by name, in this order; ValueError for unknown names."""
+    makers: dict[str, Callable[[], Iterable[Part]]] = {
+        "classes": lambda: [_models(comparison)],
+        "pairs": lambda: _of_pairs(comparison),
+        "images": lambda: chain.from_iterable(
+            _influential(comparison, pair) for pair in comparison.ordered_pairs
+        ),
+        "method": lambda: _method(comparison),
+    }
+    if comparison.stability is not None:
+        makers["ranking"] = comparison.stability._parts
+    for name in names:
+        if name not in makers:
+            why = "; ranking needs three or more models" if name == "ranking" else ""
+            msg = f"unknown part {name!r}; choose from {', '.join(sorted(makers))}{why}"
+            raise ValueError(msg)
+        yield from makers[name]()
+
+
+def _models(comparison: Comparison) -> Section:
+    """The table of classes and models."""
+    return Section("Models and classes", [*comparison.table()._parts()], shown=True)
+
+
+def _of_pairs(comparison: Comparison) -> Iterator[Part]:
+    """Verdicts and classes of each pair."""
+    for pair in comparison.ordered_pairs:
+        yield from pair_parts(comparison, pair)
+        yield from (GAP, *_details(comparison, pair))
+
+
+def _method(comparison: Comparison) -> Iterator[Section]:
+    """Tests and limitations of pairs that differ."""
+    method: dict[str, None] = {}
+    for pair in comparison.ordered_pairs:
+        if pair.images_differing:
             method |= dict.fromkeys(comparison_text.method(comparison, pair))
     # The method of all pairs comes first, then the power of each pair.
     ordered = sorted(method, key=lambda line: line.startswith("Power ("))
@@ -92,7 +132,7 @@ def prose_parts(comparison: Comparison) -> Iterator[Line]:
 
 
 def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
-    """Classes, why pixel accuracy disagrees, and the most influential images."""
+    """Classes, and why pixel accuracy disagrees."""
     if pair.classes:
         notes = [comparison_text.contributions(comparison, pair)]
         if any(row.differs(comparison.level) for row in (pair.overall, *pair.classes)):
@@ -105,6 +145,10 @@ def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
     if pair.imbalance.disagree:
         reasons = " ".join([*pair.imbalance.sentences(), see("imbalance")])
         yield Section(f"Why {pair.imbalance._pixel} accuracy disagrees", [Line(reasons), GAP])
+
+
+def _influential(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
+    """The most influential images."""
     if moved := influences(pair):
         unit = comparison.score_unit
         of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"

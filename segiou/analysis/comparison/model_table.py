@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from segiou._support.numbers import shown, shown_range
 from segiou._support.text import Json, listed, plain
 from segiou.analysis.comparison import text as comparison_text
+from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison, Difference
 from segiou.analysis.comparison.side_by_side import compare_scores
 from segiou.document.findings import Finding
-from segiou.document.parts import Cell, Column, Part, Table
+from segiou.document.parts import Cell, Column, Part, Section, Table
 from segiou.inference.intervals import Interval, Intervals, confidence_intervals
 from segiou.inference.units import HasRunCounts, Metric
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 
 #: Options of a comparison that intervals of one model have as well.
 _OF_INTERVALS = ("protocol", "groups", "blocks", "level", "resamples", "seed")
 
 #: The differences of a class by the names of both models.
 _Rows = Mapping[tuple[str, str], Difference]
+#: The scores of the models by row, of each comparison.
+_Scores = tuple[Mapping[str, tuple["ModelScore", ...]], ...]
 #: The key of the score over all classes, which is not the name of a class, and its row.
 _MEAN, _ROW = "", "mean"
 
@@ -57,11 +61,15 @@ class ModelTable(Finding):
     scores : tuple of mapping
         For each comparison, the scores of the models, in the order of names, by class; that over
         all classes has the key "". Classes that no model scores are omitted.
+    groups : tuple of mapping
+        For each comparison, the scores of the models by group of classes, or region; empty
+        without groups.
     """
 
     names: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     scores: tuple[Mapping[str, tuple[ModelScore, ...]], ...]
+    groups: tuple[Mapping[str, tuple[ModelScore, ...]], ...] = ()
 
     _index = ("class",)
 
@@ -71,28 +79,43 @@ class ModelTable(Finding):
         return [*dict.fromkeys(name for table in self.scores for name in table if name)]
 
     def rows(self) -> Iterator[dict[str, Json]]:
-        """One row per class; a column per score and model, with limits if there are any.
+        """One row per class, the mean, one row per group; a column per score and model.
+
+        Limits of intervals are columns of their own, if there are any.
 
         Yields
         ------
         dict
             The values of a row by column: ``iou:model``, and ``iou:model:low`` and ``:high``.
         """
-        for name in (*self.classes, _MEAN):
-            row: dict[str, Json] = {"class": name or _ROW}
-            for comparison, table in zip(self.comparisons, self.scores, strict=True):
-                values = table.get(name, (ModelScore(math.nan),) * len(self.names))
-                for model, score in zip(self.names, values, strict=True):
-                    key = f"{comparison.metric}:{model}"
-                    row[key] = score.value
-                    if self._has_intervals:
-                        row |= {f"{key}:low": score.low, f"{key}:high": score.high}
-            yield row
+        for tables, names in self._tables:
+            for name in names:
+                row: dict[str, Json] = {"class": name or _ROW}
+                for comparison, table in zip(self.comparisons, tables, strict=True):
+                    values = table.get(name, (ModelScore(math.nan),) * len(self.names))
+                    for model, score in zip(self.names, values, strict=True):
+                        key = f"{comparison.metric}:{model}"
+                        row[key] = score.value
+                        if self._has_intervals:
+                            row |= {f"{key}:low": score.low, f"{key}:high": score.high}
+                yield row
+
+    @property
+    def _tables(self) -> list[tuple[_Scores, list[str]]]:
+        """The scores of classes and those of groups, each with the names of its rows."""
+        groups = [*dict.fromkeys(name for table in self.groups for name in table)]
+        tables = [(self.scores, [*self.classes, _MEAN])]
+        return [*tables, (self.groups, groups)] if groups else tables
 
     @property
     def _has_intervals(self) -> bool:
-        every = (score for table in self.scores for scores in table.values() for score in scores)
-        return any(not math.isnan(score.low) for score in every)
+        return any(not math.isnan(score.low) for score in self._every())
+
+    def _every(self) -> Iterator[ModelScore]:
+        """Each score of a class or group."""
+        for table in (*self.scores, *self.groups):
+            for scores in table.values():
+                yield from scores
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
@@ -106,6 +129,13 @@ class ModelTable(Finding):
                 }
                 for comparison, table in zip(self.comparisons, self.scores, strict=True)
             },
+            "groups": {
+                comparison.metric: {
+                    name: [plain(score._asdict()) for score in scores]
+                    for name, scores in table.items()
+                }
+                for comparison, table in zip(self.comparisons, self.groups, strict=False)
+            },
         }
 
     def __repr__(self) -> str:
@@ -113,23 +143,31 @@ class ModelTable(Finding):
         return f"<ModelTable of {', '.join(self.names)} by {scores}: {len(self.classes)} classes>"
 
     def _parts(self) -> Iterable[Part]:
-        names = Column("class", [*self.classes, _ROW], 9, is_text=True)
-        columns = [
-            column
-            for comparison, table in zip(self.comparisons, self.scores, strict=True)
-            for place in range(len(self.names))
-            for column in self._columns(comparison, table, place)
-        ]
-        yield Table([names, *columns], self._notes(), last=1, split=True)
+        for number, (tables, names) in enumerate(self._tables, 1):
+            of_groups = number > 1
+            head = "group" if of_groups else "class"
+            first = Column(head, [name or _ROW for name in names], 9, is_text=True)
+            columns = [
+                column
+                for comparison, table in zip(self.comparisons, tables, strict=True)
+                for place in range(len(self.names))
+                for column in self._columns(comparison, table, names, place)
+            ]
+            notes = self._notes() if number == len(self._tables) else []
+            part = Table([first, *columns], notes, last=0 if of_groups else 1, split=True)
+            yield Section("Groups", [part], shown=True) if of_groups else part
 
     def _columns(
-        self, comparison: Comparison, table: Mapping[str, tuple[ModelScore, ...]], place: int
+        self,
+        comparison: Comparison,
+        table: Mapping[str, tuple[ModelScore, ...]],
+        names: Sequence[str],
+        place: int,
     ) -> Iterator[Column]:
         """The values of a model, and their intervals."""
         unit, model = comparison.score_unit, self.names[place]
         title = comparison_text.score_title(comparison.pairs[0])
         head = model if len(self.comparisons) == 1 else f"{title}, {model}"
-        names = (*self.classes, _MEAN)
         scores = [table[name][place] if name in table else None for name in names]
         key = f"{comparison.metric}:{model}"
         cells = [
@@ -147,9 +185,8 @@ class ModelTable(Finding):
     def _notes(self) -> list[str]:
         """What bold means, and the classes that the means skip."""
         alpha = f"{1 - self.comparisons[0].level:.3g}"
-        every = (one for table in self.scores for ones in table.values() for one in ones)
         rule = f"bold: better than every other model, each with Holm-adjusted p < {alpha}"
-        if not any(one.best for one in every):
+        if not any(one.best for one in self._every()):
             rule = (
                 f"no value is better than those of all other models with Holm-adjusted p < {alpha}"
             )
@@ -198,11 +235,28 @@ def model_table(
     """
     several = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
     comparisons = compare_scores(*runs, metrics=several, **options).comparisons
-    limits = None
-    if intervals:
-        chosen = {name: options[name] for name in _OF_INTERVALS if name in options}
-        limits = [[confidence_intervals(run, m, **chosen) for run in runs] for m in several]
-    return table_of(comparisons, limits)
+    chosen = {name: options[name] for name in _OF_INTERVALS if name in options}
+
+    def limits(metric: Metric) -> list[Intervals]:
+        return [confidence_intervals(run, metric, **chosen) for run in runs] if intervals else []
+
+    table = table_of(comparisons, [limits(metric) for metric in several])
+    if not all(metric in PIXEL_SCORES for metric in several) or not (groups := _groups_of(runs)):
+        return table
+    keys = [[f"{metric}:{name}" for name in groups] for metric in several]
+    of_groups = (
+        [_scores(compare(*runs, metric=key, **options), limits(key))[_MEAN] for key in of_metric]
+        for of_metric in keys
+    )
+    return replace(table, groups=tuple(dict(zip(groups, one, strict=True)) for one in of_groups))
+
+
+def _groups_of(runs: Sequence[HasRunCounts]) -> list[str]:
+    """Groups of classes that all runs have, without those that are named as a class."""
+    several = [[*getattr(getattr(run, "options", None), "groups", ())] for run in runs]
+    classes = {name for run in runs for name in run.class_names}
+    common = [group for group in several[0] if all(group in others for others in several)]
+    return [name for name, _ in common if name not in classes]
 
 
 def table_of(
