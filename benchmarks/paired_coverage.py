@@ -245,7 +245,7 @@ def batches(
         models(design, 0.8, (0.0,), drift[0] + own, np.random.default_rng(seed))[0]
         for own, seed in zip(0.5 * drift[1:], [rng.integers(2**32)] * 2, strict=True)
     ]
-    ids = [f"drive_{i:05d}" for i in range(number)]
+    ids = [f"drive_{5 * i:05d}" for i in range(number)]
     cases = [scored_images(counts, "iou", None).of_images() for counts in pair]
     return outcome(pair, design_of(ids, number, lambda: cases).units, 0.0)
 

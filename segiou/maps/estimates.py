@@ -281,11 +281,15 @@ class _Estimator:
             by_class["producers"].append(self._ratio(both, row, reason=no_truth or no_pred))
             by_class["f1"].append(self._ratio(2 * both, row + column, reason=no_truth or no_pred))
             by_class["areas"].append(self._ratio(row, one, total, reason=no_truth))
+        users, producers, f1, areas = map(tuple, by_class.values())
         return MapAccuracy(
             class_names=self._names,
             overall=self._ratio(np.eye(count), one),
             kappa=self._kappa(p),
-            **{key: tuple(estimates) for key, estimates in by_class.items()},
+            users=users,
+            producers=producers,
+            f1=f1,
+            areas=areas,
             mapped=tuple((self._sizes if self._by_map else p.sum(0) * total).tolist()),
             proportions=p,
             counts=self._counts.sum(0),

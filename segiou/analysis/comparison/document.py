@@ -68,7 +68,8 @@ def _of_pairs(comparison: Comparison) -> Iterator[Part]:
     """Verdicts and classes of each pair."""
     for pair in comparison.ordered_pairs:
         yield from pair_parts(comparison, pair)
-        yield from (GAP, *_details(comparison, pair))
+        yield GAP
+        yield from _details(comparison, pair)
 
 
 def _method(comparison: Comparison) -> Iterator[Section]:
