@@ -38,7 +38,7 @@ def slice_outcomes(
         column, _, value = where.partition("=")
         if not column:
             continue
-        every = sliced(str(threshold.named), column)
+        every = sliced(str(threshold.score), column)
         chosen = [part for part in every if value in ("", part.value)]
         outcomes += [_outcome(threshold, part, every, parsed.confident) for part in chosen]
     return outcomes
@@ -46,10 +46,16 @@ def slice_outcomes(
 
 def _outcome(threshold: Threshold, part: Slice, every: Slices, confident: bool) -> Outcome:
     """The outcome of a threshold on one of the slices."""
-    named = threshold._replace(name=f"{threshold.name}@{part.name}")
-    text = compared(named, part.score) + _too_few(part, every)
-    limit, better, bounds = threshold.limit, threshold.better, _bounds(part)
-    return Outcome(named.name, part.score, limit, text, better, bounds, confident)
+    of_slice = threshold._replace(name=f"{threshold.name}@{part.name}")
+    return Outcome(
+        name=of_slice.name,
+        value=part.score,
+        limit=threshold.limit,
+        text=compared(of_slice, part.score) + _too_few(part, every),
+        better=threshold.better,
+        bounds=_bounds(part),
+        confident=confident,
+    )
 
 
 def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> list[Outcome]:
@@ -66,13 +72,12 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
     outcomes = []
     for part in every:
         outcome = Outcome(
-            f"mean_iou:change@{part.name}",
-            part.score,
-            -margin,
-            "",
-            "higher",
-            bounds_of_change(part.score, part.p, (part.low, part.high), level),
-            parsed.confident,
+            name=f"mean_iou:change@{part.name}",
+            value=part.score,
+            limit=-margin,
+            text="",
+            bounds=bounds_of_change(part.score, part.p, (part.low, part.high), level),
+            confident=parsed.confident,
             tolerant=True,
         )
         outcomes.append(outcome._replace(text=_change_text(part, every, tests, outcome.state)))

@@ -25,7 +25,7 @@ class Threshold(NamedTuple):
     """The worst value of a score that passes: its minimum, or maximum if lower is better."""
 
     name: str
-    named: ScoreName
+    score: ScoreName
     limit: float
     better: Better = "higher"
     unit: str = ""
@@ -57,27 +57,35 @@ def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -
         msg = f"{option} {text!r}: expected NAME=VALUE"
         raise ValueError(msg)
     try:
-        named = read_name(name.strip(), [n for plan in plans for n in plan.scores])
+        score = read_name(name.strip(), [n for plan in plans for n in plan.scores])
     except ValueError as error:
         needs = "; slices (SCORE@COLUMN=VALUE) need --slices" if "@" in name else ""
         msg = f"{option} {text!r}: {error}{needs}"
         raise ValueError(msg) from None
-    planned = _planned(named, plans)
-    key = measure_of_score(named.score, plans)
-    unit = "" if planned is None else planned.unit
-    better: Better = "higher" if planned is None else planned.better
-    if planned is None and key is not None:
-        better = better_of(key, named.score)
+    definition = _definition(score, plans)
+    key = measure_of_score(score.score, plans)
+    unit = "" if definition is None else definition.unit
+    better: Better = "higher" if definition is None else definition.better
+    if definition is None and key is not None:
+        better = better_of(key, score.score)
     if option not in (_OPTIONS[better], REQUIRE):
-        msg = f"{option} {text!r}: {better} values of {named.score} are better; use "
+        msg = f"{option} {text!r}: {better} values of {score.score} are better; use "
         raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
-    limit = _limit(option, text, value, is_free=bool(unit) or planned is None is not key)
-    return Threshold(named.column, named, limit, better, unit, where, option)
+    limit = _limit(option, text, value, is_free=bool(unit) or definition is None is not key)
+    return Threshold(
+        name=score.column,
+        score=score,
+        limit=limit,
+        better=better,
+        unit=unit,
+        where=where,
+        option=option,
+    )
 
 
-def _planned(named: ScoreName, plans: Sequence[Plan]) -> Score | None:
+def _definition(score: ScoreName, plans: Sequence[Plan]) -> Score | None:
     """The score in the plans of measures; None if it is a score of pixels, or not measured."""
-    return next((p.scores[named.score] for p in plans if named.score in p.scores), None)
+    return next((p.scores[score.score] for p in plans if score.score in p.scores), None)
 
 
 def _divided(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
@@ -120,14 +128,14 @@ def check_thresholds(
     """ValueError for thresholds of scores or classes that a report lacks."""
     for threshold in thresholds:
         start = f"{threshold.option} {threshold.name}"
-        key = measure_of_score(threshold.named.score, plans)
-        if key is not None and _planned(threshold.named, plans) is None:
+        key = measure_of_score(threshold.score.score, plans)
+        if key is not None and _definition(threshold.score, plans) is None:
             noun = measure_of(key).noun
-            flag = flag_of(key, threshold.named.score)
+            flag = flag_of(key, threshold.score.score)
             msg = f"{start}: {noun} are not measured; score with {flag}"
             raise ValueError(msg)
-        names = rows_of_score(threshold.named.score, classes, plans)
-        name = threshold.named.row
+        names = rows_of_score(threshold.score.score, classes, plans)
+        name = threshold.score.row
         if name and name not in names:
             hint = did_you_mean(name, names)
             msg = f"{start}: unknown class; classes: {', '.join(names)}{hint}"
@@ -191,13 +199,23 @@ def outcomes(
 ) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
     results = []
-    for one in thresholds:
-        if one.where:
+    for threshold in thresholds:
+        if threshold.where:
             continue
-        value = report.score(str(one.named))
-        bounds = _bounds(run, report, one, groups)
-        text = compared(one, value)
-        results.append(Outcome(one.name, value, one.limit, text, one.better, bounds, confident))
+        value = report.score(str(threshold.score))
+        bounds = _bounds(run, report, threshold, groups)
+        text = compared(threshold, value)
+        results.append(
+            Outcome(
+                name=threshold.name,
+                value=value,
+                limit=threshold.limit,
+                text=text,
+                better=threshold.better,
+                bounds=bounds,
+                confident=confident,
+            )
+        )
     return results
 
 
@@ -205,7 +223,7 @@ def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tupl
     """One-sided 95 % bounds of a score; NaN over too few images."""
     try:
         options: Any = {"groups": groups, "level": 0.9, "protocol": report.protocol}
-        interval = run.intervals(str(threshold.named), **options).overall
+        interval = run.intervals(str(threshold.score), **options).overall
     except ValueError:
         return math.nan, math.nan
     return interval.low, interval.high
@@ -215,7 +233,7 @@ def compared(threshold: Threshold, value: float) -> str:
     """Describe a score and its limit, with enough digits to show the difference."""
     name, limit, is_lower = threshold.name, threshold.limit, threshold.better == "lower"
     # Kappa is not a percentage.
-    is_plain = threshold.unit or threshold.named.score in ("cohen_kappa", "matthews_correlation")
+    is_plain = threshold.unit or threshold.score.score in ("cohen_kappa", "matthews_correlation")
     factor, unit = (1, f" {unit_text(threshold.unit)}".rstrip()) if is_plain else (100, " %")
     if math.isnan(value):
         kept = "at most" if is_lower else "at least"
@@ -244,7 +262,14 @@ def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = 
     pair = comparison.pairs[0]
     bounds = bounds_of_change(pair.overall.delta, pair.overall.p, pair.bounds, 0.9)
     outcome = Outcome(
-        "mean_iou:change", pair.overall.delta, -margin, "", "higher", bounds, confident, not margin
+        name="mean_iou:change",
+        value=pair.overall.delta,
+        limit=-margin,
+        text="",
+        better="higher",
+        bounds=bounds,
+        confident=confident,
+        tolerant=not margin,
     )
     return outcome._replace(text=_change_text(comparison, margin, outcome.state))
 

@@ -273,7 +273,16 @@ class Jackknife:
         else:
             value = float(self.values[place or 0])
         return Side(
-            value, every, bias, freedom, hits, is_class, self, used, weights, products * shrink
+            value=value,
+            moves=every,
+            bias=bias,
+            freedom=freedom,
+            hits=hits,
+            is_class=is_class,
+            left_out=self,
+            places=used,
+            weights=weights,
+            products=products * shrink,
         )
 
 

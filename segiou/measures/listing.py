@@ -58,13 +58,13 @@ def listed_measure(key: str) -> ListedMeasure:
     plans = plans_of([usual], ClassOptions.of(2), Masks())
     scores = tuple(score for plan in plans for score in plan.scores.values())
     return ListedMeasure(
-        key,
-        (kind.__doc__ or "").partition("\n")[0],
-        scores,
-        {option.name: _text(getattr(usual, option.name)) for option in fields(usual)},
-        package_of(kind),
-        f"{kind.__module__}.{kind.__qualname__}",
-        cleandoc(kind.__doc__ or "").partition("\n\nExamples\n")[0],
+        key=key,
+        about=(kind.__doc__ or "").partition("\n")[0],
+        scores=scores,
+        options={option.name: _text(getattr(usual, option.name)) for option in fields(usual)},
+        package=package_of(kind),
+        source=f"{kind.__module__}.{kind.__qualname__}",
+        details=cleandoc(kind.__doc__ or "").partition("\n\nExamples\n")[0],
     )
 
 

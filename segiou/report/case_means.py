@@ -52,13 +52,13 @@ def _table(cases: Counts, values: Sequence[ScoreValues]) -> ScoreTable:
     number = ScoreValues.of_counts("dice_case_count", "cases", names, there.sum(0), means)
     note = f"Dice over {plural(len(there), 'case')}; cases without the structure are skipped"
     return ScoreTable(
-        "case_means",
-        "Dice over cases",
-        _ABOUT,
-        names,
-        (dice, pooled, iou, number),
-        ("mean",),
-        note,
+        key="case_means",
+        title="Dice over cases",
+        about=_ABOUT,
+        rows=names,
+        columns=(dice, pooled, iou, number),
+        means=("mean",),
+        note=note,
         of="structure",
         empty=(*(not number for number in np.count_nonzero(there, axis=0)), False),
     )

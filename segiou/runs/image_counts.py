@@ -229,13 +229,13 @@ class Columns:
         """
         no_cells = np.zeros(0, dtype=np.int64)
         return cls(
-            tuple(image.id for image in images),
-            np.array([len(image.cells) for image in images], dtype=np.int64),
-            _joined([no_cells, *(image.cells for image in images)]),
-            _joined([no_cells, *(image.values for image in images)]),
-            np.array([image.ignored for image in images], dtype=np.int64),
-            tuple(image.files for image in images),
-            tuple(image.measured for image in images if image.measured is not None),
+            ids=tuple(image.id for image in images),
+            sizes=np.array([len(image.cells) for image in images], dtype=np.int64),
+            cells=_joined([no_cells, *(image.cells for image in images)]),
+            values=_joined([no_cells, *(image.values for image in images)]),
+            ignored=np.array([image.ignored for image in images], dtype=np.int64),
+            files=tuple(image.files for image in images),
+            measured=tuple(image.measured for image in images if image.measured is not None),
         )
 
     @classmethod
@@ -309,13 +309,13 @@ class Columns:
         chosen = np.asarray(indices, dtype=np.int64)
         entries = rows_of(self.sizes, chosen)
         return Columns(
-            tuple(self.ids[i] for i in indices),
-            self.sizes[chosen],
-            self.cells[entries],
-            self.values[entries],
-            self.ignored[chosen],
-            tuple(self.files[i] for i in indices) if self.files else (),
-            tuple(self.measured[i] for i in indices) if self.measured else (),
+            ids=tuple(self.ids[i] for i in indices),
+            sizes=self.sizes[chosen],
+            cells=self.cells[entries],
+            values=self.values[entries],
+            ignored=self.ignored[chosen],
+            files=tuple(self.files[i] for i in indices) if self.files else (),
+            measured=tuple(self.measured[i] for i in indices) if self.measured else (),
         )
 
     def parts(self, size: int) -> Iterator[Columns]:

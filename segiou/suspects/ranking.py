@@ -297,7 +297,15 @@ def _rows_of_regions(run: Run) -> _Rows:
     sizes = regions[:, 2]
     whole = ratio(sizes, regions[:, 3:5].min(1, initial=1 << 62))
     owner = parts.owner("regions").astype(np.int64)
-    return _Rows(owner, regions[:, 0], regions[:, 1], sizes, whole, parts["margins"], box)
+    return _Rows(
+        image=owner,
+        label=regions[:, 0],
+        suggestion=regions[:, 1],
+        size=sizes,
+        whole=whole,
+        margin=parts["margins"],
+        box=box,
+    )
 
 
 def _rows_of_pairs(pairs: _Pairs) -> _Rows:

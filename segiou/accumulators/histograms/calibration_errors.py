@@ -69,7 +69,14 @@ def _calibration(
     edges = np.arange(rows + 1) / rows
     nothing = not pixels.any()
     return Calibration(
-        ece, mce, ace, np.nan if nothing else squared, edges, pixels, confidence, accuracy
+        ece=ece,
+        mce=mce,
+        ace=ace,
+        brier=np.nan if nothing else squared,
+        edges=edges,
+        pixels=pixels,
+        confidence=confidence,
+        accuracy=accuracy,
     )
 
 

@@ -99,7 +99,16 @@ class Crossed:
         several = [each for each in (a, b) if len(each) > 1]
         residual = sum((_residual(each, units) for each in several), np.zeros(len(values)))
         bounds = bounds_of(second)
-        return cls(values, images, runs, residual, seen - 1.0, freedom, units, bounds)
+        return cls(
+            values=values,
+            images=images,
+            runs=runs,
+            residual=residual,
+            image_freedom=seen - 1.0,
+            run_freedom=freedom,
+            units=units,
+            bounds=bounds,
+        )
 
     @np.errstate(all="ignore")
     def spread(self, units: int | None = None) -> tuple[Floats, Floats]:

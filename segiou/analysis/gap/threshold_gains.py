@@ -78,5 +78,15 @@ def threshold_gains(
         if low > 0:
             score = "mean_iou" if other.decides_all else "iou"
             threshold = float(other.thresholds[c])
-            gains.append(ThresholdGain(score, names[c], threshold, gain, low, high, level))
+            gains.append(
+                ThresholdGain(
+                    score=score,
+                    name=names[c],
+                    threshold=threshold,
+                    gain=gain,
+                    low=low,
+                    high=high,
+                    level=level,
+                )
+            )
     return tuple(sorted(gains, key=lambda gain: -gain.gain))

@@ -445,7 +445,15 @@ class _Scored:
             p = 2 * tail_of(reach, delta)
         classes = 0 if common is None else int(common.sum())
         low, high, value = map(numbers.number_of, (delta - down, delta + up, delta))
-        return Gap(value, low, high, numbers.number_of(p), math.nan, classes, shared)
+        return Gap(
+            value=value,
+            low=low,
+            high=high,
+            p=numbers.number_of(p),
+            p_holm=math.nan,
+            classes=classes,
+            shared=shared,
+        )
 
     def _shared(
         self, part: _Images, rest: _Images, a: _Side | None, b: _Side | None
@@ -486,7 +494,9 @@ class _Scored:
         start, end = np.quantile(x, [0.1, 0.9]).tolist()
         change, low, high = ((end - start) * (slope + side * reach) for side in (0, -1, 1))
         first, last = told_apart([start, end], are_dates=True) if column.is_date else (start, end)
-        yield Trend(column.name, first, last, change, low, high, p)
+        yield Trend(
+            column=column.name, start=first, end=last, change=change, low=low, high=high, p=p
+        )
 
 
 def _ends(value: float, side: _Side | None, level: float) -> tuple[float, float]:

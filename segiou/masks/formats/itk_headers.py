@@ -95,7 +95,15 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
         raise MaskError(path, problem)
     is_big = fields.get("endian", "").lower() == "big"
     wbits = None if packing == "raw" else 31
-    return ItkParts("NrrdImageIO", head, is_big, content, wbits, segments, layers)
+    return ItkParts(
+        image_io="NrrdImageIO",
+        head=head,
+        is_big=is_big,
+        content=content,
+        wbits=wbits,
+        segments=segments,
+        layers=layers,
+    )
 
 
 def _segments(fields: Mapping[str, str], path: str | Path) -> tuple[Segment, ...]:

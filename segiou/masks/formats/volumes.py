@@ -190,7 +190,17 @@ class _Header(NamedTuple):
         affine[:3] *= _MILLIMETRES[unit]
         spacing = tuple(_MILLIMETRES[unit] * size for size in spacing)
         named = "mm" if unit else "unknown"
-        return cls(path, shape, dtype, affine, spacing, named, offset, scale, placed)
+        return cls(
+            path=path,
+            shape=shape,
+            dtype=dtype,
+            affine=affine,
+            spacing=spacing,
+            unit=named,
+            offset=offset,
+            scale=scale,
+            is_placed=placed,
+        )
 
     @classmethod
     def of_itk(cls, parts: ItkParts, path: str | Path) -> _Header:

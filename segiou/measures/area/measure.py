@@ -149,7 +149,11 @@ class AreaPlan(Plan):
         ]
         about = "Area of each class in truth and prediction."
         return ScoreTable(
-            *(self.key, "Areas", about, plain.rows, (*columns, *plain.columns)),
+            key=self.key,
+            title="Areas",
+            about=about,
+            rows=plain.rows,
+            columns=(*columns, *plain.columns),
             note=note,
             empty=plain.empty,
         )

@@ -90,13 +90,13 @@ class BoundaryPlan(Plan):
         columns[0] = replace(columns[0], intervals=counted.intervals.get("boundary_iou"))
         data = {"boundary": tuple(rows), "boundary_options": self.measure.to_dict()}
         return ScoreTable(
-            "boundaries",
-            "Boundaries",
-            _ABOUT,
-            names,
-            tuple(columns),
-            ("mean", "classes"),
-            self._note(),
+            key="boundaries",
+            title="Boundaries",
+            about=_ABOUT,
+            rows=names,
+            columns=tuple(columns),
+            means=("mean", "classes"),
+            note=self._note(),
             data=data,
         )
 

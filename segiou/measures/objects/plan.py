@@ -153,15 +153,15 @@ class ObjectPlan(Plan):
         numbers = self._number_columns(counts, parts.values())
         rows_of = ((*column.values, *column.means) for column in numbers)
         table = ScoreTable(
-            "objects",
-            "Objects",
-            _ABOUT,
-            counts.class_names,
-            (first, *numbers, *others),
-            tuple(_MEANS[part] for part in parts),
-            self._note(counts, summary, counted.tally),
-            "name",
-            tuple(not any(row) for row in zip(*rows_of, strict=True)),
+            key="objects",
+            title="Objects",
+            about=_ABOUT,
+            rows=counts.class_names,
+            columns=(first, *numbers, *others),
+            means=tuple(_MEANS[part] for part in parts),
+            note=self._note(counts, summary, counted.tally),
+            of="name",
+            empty=tuple(not any(row) for row in zip(*rows_of, strict=True)),
             data={"objects": {**summary, "options": self.measure.to_dict()}},
         )
         # Things come before stuff; the background of volumes is excluded.

@@ -306,16 +306,19 @@ class SurfacePlan(Plan):
         first = (*names, "hausdorff")[0]
         title = first.replace("hausdorff_", "HD")
         return ScoreTable(
-            "surfaces",
-            "Surface distances",
-            _ABOUT,
-            tuple(self.structures) if summary else (),
-            tuple(columns),
-            ("mean",),
-            f"{surface_note(plan, self.options)}; found, missed and false positive of the mean are "
-            "totals",
-            "structure",
-            (*(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))), False),
+            key="surfaces",
+            title="Surface distances",
+            about=_ABOUT,
+            rows=tuple(self.structures) if summary else (),
+            columns=tuple(columns),
+            means=("mean",),
+            note=f"{surface_note(plan, self.options)}; found, missed and false positive of the "
+            "mean are totals",
+            of="structure",
+            empty=(
+                *(not any(c.values[i] for c in columns[:3]) for i in range(len(summary))),
+                False,
+            ),
             data={
                 "surfaces": tuple(summary),
                 "surface_cases": case_rows,
