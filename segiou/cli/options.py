@@ -15,6 +15,7 @@ import argparse
 import os
 import re
 import sys
+from functools import cache
 
 from segiou._support.numbers import integer_in, is_digits, number_in
 from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
@@ -40,21 +41,21 @@ def _table(folder: str) -> str:
         return ""
 
 
-def _whole_table() -> str:
-    """The options of the core, with those of all kinds of scores in their folders."""
-    folder = f"{_FOLDER}/../measures"
-    kinds = sorted(os.listdir(folder))  # noqa: PTH208
-    return _table(_FOLDER).replace(
-        _KINDS_OF_SCORES, "".join(_table(f"{folder}/{kind}") for kind in kinds)
-    )
-
-
 def _lines(table: str) -> list[str]:
     """The lines of a table of options, each with its continuation lines."""
     return table.replace("\n      ", " ").splitlines()
 
 
-_LINES = _lines(_whole_table())
+_TABLE = _table(_FOLDER)
+
+
+@cache
+def _all_lines() -> list[str]:
+    """The options of the core, with those of all kinds of scores in their folders."""
+    folder = f"{_FOLDER}/../measures"
+    kinds = sorted(os.listdir(folder))  # noqa: PTH208
+    tables = "".join(_table(f"{folder}/{kind}") for kind in kinds)
+    return _lines(_TABLE.replace(_KINDS_OF_SCORES, tables))
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -84,7 +85,7 @@ def _package(command: str) -> str:
 #: Help text of each installed command, and the options of its short help (empty: all).
 COMMANDS = {
     name: (about, short)
-    for name, about, short in map(_split, _LINES[1 : _LINES.index("arguments: score")])
+    for name, about, short in map(_split, _lines(_TABLE.partition("\narguments: ")[0])[1:])
     if os.path.isdir(f"{_FOLDER}/../{_package(name)}")  # noqa: PTH112
 }
 #: Longer lists of choices are moved to the help text.
@@ -139,7 +140,8 @@ def _add_plugins(unknown: Sequence[str] | None) -> bool:
         named = (key for key in keys if any(s.startswith(f"__{key}") for s in starts))
         kinds = {key: measure_of(key) for key in named}
     new = [line for key in keys if key in kinds for line in _lines(kinds[key].options)]
-    _LINES.extend(shown for line in new if (shown := harmless(line)) not in _LINES)
+    known = _all_lines()
+    known.extend(shown for line in new if (shown := harmless(line)) not in known)
     return bool(new)
 
 
@@ -320,7 +322,7 @@ def _colored(text: str) -> str:
 def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """The arguments of a command: heading, option names, settings for argparse."""
     heading, wanted = "", False
-    for line in _LINES:
+    for line in _all_lines():
         if not line.startswith(" "):
             heading, _, commands = line.partition(":")
             wanted = command in commands.split()

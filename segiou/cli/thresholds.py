@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from segiou._support.numbers import number_in, p_equals, signed_points, unit_text
 from segiou._support.text import did_you_mean, plain
-from segiou.inference.significance import is_significant
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
 
@@ -280,6 +279,8 @@ def bounds_of_change(
     """The limits of a difference, or those that its p implies if all units differ alike."""
     if not math.isnan(bounds[0]):
         return bounds
+    from segiou.inference.significance import is_significant
+
     is_certain = delta == 0 or is_significant(p, level)
     return (delta, delta) if is_certain else (-math.inf, math.inf)
 

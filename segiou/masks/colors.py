@@ -153,8 +153,10 @@ def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
 
 def check_palette(raw: RawMask, path: str | Path, labels: LabelSet) -> None:
     """Raise a MaskError if the palette of a mask contradicts its indices."""
-    if not _suspects(raw.palette, labels):
-        return  # whatever its indices are
+    suspects = _suspects(raw.palette, labels)
+    is_array = isinstance(raw.values, np.ndarray)
+    if not suspects or (is_array and int(raw.values.max(initial=0)) < min(suspects)):
+        return
     if problem := contradiction(raw.palette, used_indices(raw), labels):
         raise MaskError(path, problem)
 

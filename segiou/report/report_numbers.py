@@ -15,7 +15,6 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json, Nouns, did_you_mean, nouns
 from segiou.analysis.gap.baselines import majority_class, majority_counts
 from segiou.analysis.gap.steps import NextStep, next_steps
-from segiou.analysis.gap.threshold_gains import ThresholdGain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.inference.intervals import Intervals, confidence_intervals
@@ -34,6 +33,7 @@ from segiou.report.image_cautions import ImageCaution
 
 if TYPE_CHECKING:
     from segiou.analysis.gap.imbalance import Imbalance
+    from segiou.analysis.gap.threshold_gains import ThresholdGain
 
 #: Plain data, as in JSON.
 Plain = Mapping[str, Any]

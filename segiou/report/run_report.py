@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_kind
 from segiou.analysis.gap.gains import ImageGains, steps_with_images
 from segiou.analysis.gap.steps import NextStep, next_steps
-from segiou.analysis.gap.threshold_gains import ThresholdGain, threshold_gains
 from segiou.inference.dependence import design_of
 from segiou.inference.intervals import Intervals
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
@@ -23,6 +22,9 @@ from segiou.report.measured import measured_parts
 from segiou.report.report import Report
 from segiou.report.report_numbers import FEWEST_IMAGES, WorstImages
 from segiou.runs.run import Run
+
+if TYPE_CHECKING:
+    from segiou.analysis.gap.threshold_gains import ThresholdGain
 
 #: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
@@ -130,5 +132,7 @@ def _gains_of_thresholds(
         other = plan.alternative(run.parts(plan.key), run.counts, units.index)
         if other is not None:
             names = run.class_names
+            from segiou.analysis.gap.threshold_gains import threshold_gains
+
             return threshold_gains(run.counts, other, names, units, protocol, include)
     return ()
