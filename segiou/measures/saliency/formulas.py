@@ -154,7 +154,7 @@ def image_values(
     counts = Levels.of(truth, grey, valid)
     values = (
         _structure(counts),
-        _weighted_f(truth, grey.values, valid),
+        weighted_f_measure(truth, grey.values, valid),
         _absolute_error(counts),
         *_above(counts, min(2 * counts.mean, 1.0), np.nextafter(0.5, 1)),
     )
@@ -271,7 +271,7 @@ def _mean(values: Floats, pixels: NDArray[Any]) -> float:
     return float(pixels @ values / pixels.sum())
 
 
-def _weighted_f(truth: NDArray[np.bool_], values: Floats, valid: Any) -> float:
+def weighted_f_measure(truth: NDArray[np.bool_], values: Floats, valid: Any = None) -> float:
     """Weighted F-measure: errors are smoothed inside the truth, and weigh more far from it."""
     if not truth.any():
         return 0.0
