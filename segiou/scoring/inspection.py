@@ -225,7 +225,7 @@ class Inspection(Finding):
 
     def rows(self) -> list[dict[str, Json]]:
         """One row per value, colour and name, with its pixels."""
-        data = self.to_dict()
+        data: dict[str, Any] = self.to_dict()
         return [*data["values"], *data["colors"], *data["names"]]
 
     def _parts(self) -> Iterable[Part]:
