@@ -20,6 +20,7 @@ CASES = [
         ["counting/test_kernel.py", "counting/test_kernel_refused.py"],
         ["-DFEW_ROOM=5000"],  # small counters are emptied often, so that this happens at all
     ),
+    ("segiou.counting._varints", ["runs/test_sparse.py"], []),
     ("segiou.counting._scores", ["counting/test_scores.py", "counting/test_score_bits.py"], []),
     (
         "segiou.accumulators.histograms._scores_by_bin",

@@ -34,6 +34,7 @@ PARTS = {
     "segiou.counting._kernel": Part("counting", "counting", "about 30 times slower"),
     "segiou.counting._channels": Part("channels", "counting of channels", "about 2 times slower"),
     "segiou.counting._id_pairs": Part("id_pairs", "counting of id pairs", "about 25 times slower"),
+    "segiou.counting._varints": Part("varints", "run files", "about 2 times slower"),
     "segiou.counting._scores": Part("scores", "reading of scores", "about 4 times slower"),
     "segiou.measures.boundary._kernel": Part(
         "boundary", "counting along boundaries", "about 5 times slower"

@@ -147,7 +147,7 @@ def rows_of(table: Any, where: str) -> list[Row]:
 
 def _flat(row: Mapping[Any, Any]) -> Row:
     """A row without nesting: BDD100K's attributes are one level down."""
-    if not any(isinstance(value, dict) for value in row.values()):
+    if not [value for value in row.values() if isinstance(value, dict)]:
         return {str(name): value for name, value in row.items()}
     flat: Row = {}
     for name, value in row.items():
@@ -161,7 +161,9 @@ def cell_text(cell: Any) -> str:
     >>> cell_text(2.0), cell_text(float("nan")), cell_text(" night ")
     ('2', '', 'night')
     """
+    if isinstance(cell, str):
+        return cell.strip()
     if hasattr(cell, "is_integer") and not isinstance(cell, int) and cell.is_integer():
         cell = int(cell)
     text = "" if cell is None else str(cell).strip()
-    return "" if text in _NOT_GIVEN and not isinstance(cell, str) else text
+    return "" if text in _NOT_GIVEN else text

@@ -7,6 +7,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.optional import load_part, warn_missing
+
+_COMPILED = "segiou.counting._varints"
+_varints = load_part(_COMPILED)
+
 Ints = NDArray[np.int64]
 #: 63 bits take nine bytes.
 _MAX_BYTES = 9
@@ -18,6 +23,15 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
     [b'\x01\x05\x03\xac\x02', b'']
     """
+    if _varints is None:
+        warn_missing(_COMPILED)
+        return _encoded(sizes, cells, values)
+    arrays = (np.ascontiguousarray(each, np.int64) for each in (sizes, cells, values))
+    data, ends = _varints.encode(*arrays)
+    return [data[a:b] for a, b in pairwise([0, *np.frombuffer(ends, np.int64).tolist()])]
+
+
+def _encoded(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     numbers = np.empty(2 * len(cells), dtype=np.int64)
     stops = sizes.cumsum()
     steps = numbers[0::2]
@@ -46,9 +60,18 @@ def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
     >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
     (array([2, 0]), array([0, 3]), array([  5, 300]))
     """
-    data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    data, lengths = b"".join(blobs), np.array([*map(len, blobs)], np.int64)
+    if _varints is None:
+        warn_missing(_COMPILED)
+        return _decoded(np.frombuffer(data, np.uint8), lengths, num_cells)
+    found = _varints.decode(data, lengths, num_cells)
+    sizes, cells, values = (np.frombuffer(each, np.int64) for each in found)
+    return sizes, cells, values
+
+
+def _decoded(data: NDArray[np.uint8], of_blobs: Ints, num_cells: int) -> tuple[Ints, Ints, Ints]:
     last = np.flatnonzero(data < 0x80)
-    stops = np.cumsum([len(blob) for blob in blobs], dtype=np.int64)
+    stops = np.cumsum(of_blobs)
     _check(not (data[stops[stops > 0] - 1] >= 0x80).any(), "a number of its counts is truncated")
     lengths = np.diff(last, prepend=-1)
     longest = int(lengths.max(initial=0))

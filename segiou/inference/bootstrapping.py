@@ -22,7 +22,7 @@ def resampled(statistics: Sequence[Statistic], resamples: int, seed: int) -> lis
     tables = [statistic.products for statistic in statistics]
     features = sum(table.shape[1] for table in tables)
     values: list[list[Floats]] = [[] for _ in statistics]
-    for times in times_drawn(resamples, len(statistics[0].units), features, seed):
+    for times in times_drawn(resamples, tables[0].shape[0], features, seed):
         for one, sums, parts in zip(statistics, tables, values, strict=True):
             parts.append(one.evaluate(weighted(times, sums)))
     return [np.concatenate(parts) for parts in values]

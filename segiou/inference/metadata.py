@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -38,6 +38,8 @@ _KEYS = (
     *("id", "image_id", "image", "name", "file", "filename", "file_name", "path", "case"),
     *("case_id", "patient", "patient_id", "participant_id", "subject", "subject_id"),
 )
+#: Rows that show whether a column may have ids.
+_FIRST = 100
 _EMPTY = frozenset({"", "na", "n/a", "nan", "none", "null", "undefined", "unknown", "nat", "-"})
 #: Suffixes of files, such as .png and .nii.gz, but not numbers of frames.
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]{0,5}){1,2}$")
@@ -194,6 +196,16 @@ def _forms(name: str) -> list[str]:
     return [*dict.fromkeys(filter(None, forms))]
 
 
+def _key_place(head: str) -> int:
+    """The place of a column among the usual names of ids."""
+    low = head.lower()
+    return _KEYS.index(low) if low in _KEYS else len(_KEYS)
+
+
+def _texts_of(rows: Iterable[Row], head: str) -> list[str]:
+    return [cell_text(row.get(head)) for row in rows]
+
+
 @dataclass(frozen=True, eq=False)
 class _Match:
     """Rows to be matched with ids."""
@@ -208,14 +220,35 @@ class _Match:
 
     def rows(self) -> tuple[str, list[Row]]:
         """The column of ids, and the row of each id; empty if it has none."""
-        keys = [_forms(self._key_of(id)) for id in self.ids]
+        names = [self._key_of(id) for id in self.ids]
+        if (exact := self._exact(names)) is not None:
+            head, places = exact
+            return head, [self._row(head, places[name]) for name in names]
+        keys = [*map(_forms, names)]
         head = self._head({*chain(*keys)})
-        places: dict[str, list[int]] = {}
+        places = {}
         for i, row in enumerate(self.table):
             for form in _forms(cell_text(row.get(head))):
                 places.setdefault(form, []).append(i)
         matches = (next((places[form] for form in forms if form in places), []) for forms in keys)
         return head, [self._row(head, match) for match in matches]
+
+    def _exact(self, names: Sequence[str]) -> tuple[str, dict[str, list[int]]] | None:
+        """A column with every name as it is, and its rows; most tables have one."""
+        wanted = {*names}
+        for head in sorted(self._heads, key=_key_place):
+            if "" in wanted or wanted.isdisjoint(_texts_of(self.table[:_FIRST], head)):
+                continue
+            places: dict[str, list[int]] = {}
+            for i, text in enumerate(_texts_of(self.table, head)):
+                places.setdefault(text, []).append(i)
+            if wanted <= places.keys():
+                return head, places
+        return None
+
+    @property
+    def _heads(self) -> list[str]:
+        return [*dict.fromkeys(chain.from_iterable(self.table))]
 
     def _key_of(self, id: str) -> str:
         if self.key is None:
@@ -231,18 +264,15 @@ class _Match:
 
     def _head(self, wanted: set[str]) -> str:
         """The column that has most of the keys."""
-        heads = [*dict.fromkeys(chain(*self.table))]
+        heads = self._heads
 
         def matches(head: str) -> int:
-            known = {cell_text(row.get(head)) for row in self.table}
-            return len(wanted.intersection(chain(*map(_forms, known))))
+            known = {*_texts_of(self.table, head)}
+            return len(wanted.intersection(chain.from_iterable(map(_forms, known))))
 
-        def order(head: str) -> tuple[int, int]:
-            low = head.lower()
-            return -matches(head), _KEYS.index(low) if low in _KEYS else len(_KEYS)
-
-        best = min(heads, key=order)
-        if matches(best):
+        matched = {head: matches(head) for head in heads}
+        best = min(heads, key=lambda head: (-matched[head], _key_place(head)))
+        if matched[best]:
             return best
         row, id = self.table[0], self.ids[0]
         first = listed([f"{head} {cell_text(row.get(head)):.40}" for head in heads], 3)

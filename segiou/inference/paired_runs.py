@@ -163,7 +163,8 @@ def classes_in_common(
 ) -> NDArray[np.bool_]:
     """Classes whose IoU all models have or none has, from counts (N, C) of each."""
     score = class_score("iou", iou, tuple(names), include, protocol)
-    keep = common_classes(score, [~np.isnan(score.values(counts)[1:]) for counts in models])
+    sums = (counts.summed()[None] for counts in models)
+    keep = common_classes(score, [~np.isnan(score.values(whole)[1:]) for whole in sums])
     return np.ones(len(names), bool) if keep is None else keep
 
 
@@ -250,12 +251,19 @@ def _only_in(names: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
 
 
+def _in_order(run: HasRunCounts, ids: Sequence[str]) -> Counts:
+    """Counts of a run in the order of these ids, without a copy if it is the run's."""
+    if tuple(ids) == tuple(run.ids):
+        return run.counts
+    place = {id: i for i, id in enumerate(run.ids)}
+    return run.counts[np.array([place[id] for id in ids], dtype=np.intp)]
+
+
 def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Counts]:
     """Counts of each run in the order of the first; all must have the same truth."""
     first, counts = runs[0], [runs[0].counts]
     for name, run in zip(names[1:], runs[1:], strict=True):
-        place = {id: i for i, id in enumerate(run.ids)}
-        counts.append(run.counts[np.array([place[id] for id in first.ids], dtype=np.intp)])
+        counts.append(_in_order(run, first.ids))
         a, b = counts[0].truth, counts[-1].truth
         rows, classes = np.nonzero(a != b)
         if not len(rows):

@@ -145,7 +145,8 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     score = a.score
     classes = score.include if score.is_mean and score.weights is not None else None
     deltas, for_one, for_any = [], *np.zeros((2, len(a.values) - 1), bool)
-    for swapped in _swaps(len(a.units), permutations, seed, sums_a.shape[1]):
+    number, width = sums_a.shape[0], sums_a.shape[1]
+    for swapped in _swaps(number, width, permutations, seed):
         first = first_a + weighted(swapped, step)
         second = whole - first
         values = a.evaluate(first), b.evaluate(second)
@@ -163,7 +164,7 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     return replace(found, covered=covered)
 
 
-def _swaps(units: int, permutations: int, seed: int, width: int) -> Iterator[NDArray[np.int64]]:
+def _swaps(units: int, width: int, permutations: int, seed: int) -> Iterator[NDArray[np.int64]]:
     """Rows of 0 and 1 per unit, 1 if the two models are exchanged; the first row is all 0."""
     if 2**units <= permutations:
         yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from segiou.inference.units import (
     Table,
     Units,
     is_large,
+    resampled_sums,
     row_parts,
     unit_sums,
 )
@@ -189,8 +190,9 @@ class Statistic:
 
     @property
     def products(self) -> Table:
-        """The sums in a data type in which every resample is exact.
+        """The sums that are resampled, in a data type in which every resample is exact.
 
+        These are the sums of units, or of random groups of them if there are very many.
         float64 is exact below 2^53 and has fast matrix products; int64 is used
         if a resample could exceed that.
 
@@ -199,15 +201,15 @@ class Statistic:
         ValueError
             If a resample could exceed 2^63.
         """
-        table: Table = self.sums
+        table = resampled_sums(self.sums)
         if table.dtype.kind == "f":
-            return table
+            return cast("Table", table)
         numbers = self.sums if isinstance(self.sums, np.ndarray) else self.sums.data
         most = int(np.abs(numbers).max(initial=0)) * len(self.units)
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
-        return self.sums.astype(np.float64) if most < _EXACT else table
+        return cast("Table", table.astype(np.float64) if most < _EXACT else table)
 
 
 def statistic(
@@ -283,7 +285,7 @@ class ScoredImages:
         score = self.score
         if finite and score.alone is not None:
             return self.images.joined(score.alone)
-        return self.of_rows()[:, 0]
+        return self.images.joined(lambda part: self.score.of_images(part)[:, 0])
 
     def of_rows(self) -> Floats:
         """Per-image score, then that of each class or structure, (N, 1 + K)."""
@@ -307,7 +309,19 @@ class ScoredImages:
         return replace(self, score_by=lambda aggregate: self.score_by(aggregate).of_row(name))
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
-        """The score as a statistic over units."""
+        """The score as a statistic over units; that over single images is kept."""
+        if units.kind != "image":
+            return self._over(units, aggregate)
+        kept = self._of_images.get(aggregate)
+        if kept is None or kept.units.names != units.names:
+            kept = self._of_images[aggregate] = self._over(units, aggregate)
+        return kept
+
+    @cached_property
+    def _of_images(self) -> dict[str | None, Statistic]:
+        return {}
+
+    def _over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         if aggregate is not None:
             check_choice("aggregate", aggregate, get_args(Aggregate))
         if self.images.number != len(units.index):

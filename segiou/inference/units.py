@@ -88,13 +88,15 @@ class Units:
         """Whether differences of models have no interval over so few units of any kind."""
         return len(self) < FEWEST_COMPARED
 
-    def sums(self, per_image: T) -> T:
+    def sums(self, per_image: T, first: int = 0) -> T:
         """Sum the rows (N, F) of the images in each unit, (U, F).
 
         Parameters
         ----------
         per_image : ndarray or sparse array
             One row per image, (N, F).
+        first : int
+            Position of the image of the first row, if these are some of the images.
 
         Returns
         -------
@@ -105,9 +107,10 @@ class Units:
         from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
         rows: Any = per_image
-        number = len(self.index)
+        number = rows.shape[0]
         flat = rows.reshape(number, -1) if isinstance(rows, np.ndarray) else rows
-        members = np.ones(number, rows.dtype), (self.index, np.arange(number))
+        index = self.index[first : first + number]
+        members = np.ones(number, rows.dtype), (index, np.arange(number))
         totals: Any = sparse.csr_array(members, shape=(len(self), number)) @ flat
         table: T = totals.reshape(len(self), *rows.shape[1:])
         return table
@@ -258,7 +261,7 @@ def some_of(names: Sequence[str]) -> str:
 Metric = str | Callable[[Counts], Floats]
 
 #: Most numbers that are processed at once.
-_PART = 1 << 20
+_PART = 1 << 18
 #: Most numbers of a dense table; larger ones are sparse because most images have few classes.
 _DENSE = 1 << 23
 
@@ -366,6 +369,8 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     number = len(units.index)
     if first.shape[0] == number:
         return units.sums(first)
+    if units.kind != "image" and not is_large(len(units), first.shape[1]):
+        return _summed(units, chain([first], rest))
     if not is_large(number, first.shape[1]):
         return units.sums(np.concatenate([first, *rest]))
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
@@ -373,6 +378,38 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     # Part by part, because all of them may not fit into memory as dense arrays.
     rows = [sparse.csr_array(part) for part in chain([first], rest)]
     return units.sums(sparse.vstack(rows, format="csr"))
+
+
+def _summed(units: Units, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """The sums of parts of the images."""
+    start, total = 0, None
+    for part in parts:
+        some = units.sums(part, start)
+        total = some if total is None else total + some
+        start += len(part)
+    return np.asarray(total)
+
+
+#: Resamples of more units draw so many sums of units.
+MOST_RESAMPLED = 20_000
+
+
+def resampled_sums(table: Any) -> Any:
+    """The rows that are resampled: of units (U, F), or their sums over random groups if many.
+
+    The groups follow from U alone, so those of two models match.
+    """
+    number = table.shape[0]
+    if number <= MOST_RESAMPLED:
+        return table
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    group = np.random.default_rng(number).permutation(number) % MOST_RESAMPLED
+    members = np.ones(number, table.dtype), (group, np.arange(number))
+    sums: Any = sparse.csr_array(members, shape=(MOST_RESAMPLED, number)) @ table
+    if isinstance(sums, np.ndarray) or is_large(*sums.shape):
+        return sums
+    return sums.toarray()
 
 
 def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:

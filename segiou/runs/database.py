@@ -8,12 +8,13 @@ All data that affects a score has a checksum, which is verified on reading.
 from __future__ import annotations
 
 import json
+import operator
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -443,16 +444,13 @@ class RunFile:
             if _read_revision(connection, self.path) != self.totals.revision:
                 problem = "has changed since it was opened; reopen it with segiou.Run.open"
                 raise RunFileError(self.path, problem)
-            last: list[tuple[bool, bytes]] = []
-            seen = 0
+            last, seen = list[Any](), 0
             cursor = connection.execute(query)
             size = max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
             while rows := cursor.fetchmany(size):
                 block = self._block(rows, files=files, measured=wanted)
-                order = [*last, *map(id_order, block.ids)]
-                if any(a >= b for a, b in pairwise(order)):
-                    raise damaged(self.path, "ids are not sorted")
-                last = order[-1:]
+                _check_order([*last, *(row[0] for row in rows)], self.path)
+                last = [rows[-1][0]]
                 seen += len(rows)
                 yield block
             _check_number(self.path, "images", seen, self.totals.images)
@@ -498,6 +496,14 @@ class RunFile:
         except ValueError as error:
             raise damaged(self.path, error) from error
         return replace(block, measured=tuple(counts))
+
+
+def _check_order(ids: list[str | bytes], path: Path) -> None:
+    order: list[Any] = ids
+    if {*map(type, ids)} != {str}:  # texts are sorted as their bytes are
+        order = [id_order(from_text(id)) for id in ids]
+    if any(map(operator.ge, order, order[1:])):
+        raise damaged(path, "ids are not sorted")
 
 
 def _check_rows(rows: list[Row], path: Path) -> None:

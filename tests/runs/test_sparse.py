@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from segiou._support.optional import load_part
+from segiou.counting import varints
 from segiou.runs.image_counts import decode_cells, encode_cells
+
+
+@pytest.fixture(params=["c", "numpy"], scope="module", autouse=True)
+def program(request):
+    """Either routine."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr(varints, "_varints", None)
+        elif varints._varints is None:
+            pytest.skip("the compiled routine was not built")
+        yield
 
 
 def ints(*values):
@@ -47,6 +60,8 @@ def test_decoding_undoes_encoding(case):
     [
         (b"\x01", "a count has no cell"),
         (b"\x01\x80", "truncated"),
+        (b"\x80", "truncated"),
+        (b"\x01" + b"\xff" * 9, "truncated"),
         (b"\x00\x05", "outside the table"),
         (b"\x07\x05", "outside the table"),
         (b"\x04\x05\x03\x05", "outside the table"),
@@ -57,3 +72,14 @@ def test_decoding_undoes_encoding(case):
 def test_bytes_that_are_no_counts_are_refused(blob, text):
     with pytest.raises(ValueError, match=text):
         decode_cells([b"\x01\x05", blob], 6)
+
+
+def test_arrays_that_do_not_match_are_refused():
+    if (routines := load_part("segiou.counting._varints")) is None:
+        pytest.skip("the compiled routine was not built")
+    for lengths in (ints(1), ints(3), ints(-1, 3), ints(2)[:0], np.ones(3, np.uint8)):
+        with pytest.raises(ValueError, match="add up"):
+            routines.decode(b"\x01\x05", lengths, 6)
+    for arrays in ((ints(2), ints(0), ints(1)), (ints(1), ints(0), ints(1, 2)), (ints(-1, 2),) * 3):
+        with pytest.raises(ValueError, match="match"):
+            routines.encode(*arrays)

@@ -256,7 +256,7 @@ def explain(
 
 
 def counts_of_images(counts: Counts, names: tuple[str, ...], protocol: Protocol) -> Counts:
-    """Counts of images (N, C); those of a data set are one image, if the protocol pools images."""
+    """Counts of images (N, C), which are one image if the protocol pools them."""
     shape = counts.tp.shape
     if shape[-1:] != (len(names),) or len(shape) > 2:
         msg = f"counts have shape {shape}, got {len(names)} class names"
@@ -267,7 +267,7 @@ def counts_of_images(counts: Counts, names: tuple[str, ...], protocol: Protocol)
             "shape (N, C), got counts of the whole data set"
         )
         raise ValueError(msg)
-    return counts[None] if len(shape) == 1 else counts
+    return counts if protocol.needs_images else counts.summed()[None]
 
 
 def _explain_scored(
