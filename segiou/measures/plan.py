@@ -232,7 +232,7 @@ class Plan(ABC):
 
         Parameters
         ----------
-        found : Counted
+        counted : Counted
             The counts of all images.
         """
         columns = tuple(map(counted.values_of, self.scores.values()))

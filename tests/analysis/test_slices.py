@@ -323,7 +323,7 @@ def test_mixed_slices_with_the_same_groups_are_correlated():
         ({"slice": {"day": 0.7, "night": 0.7}}, "sum to 1"),
         ({"slice": {"day": 1.7, "night": -0.7}}, "at least 0"),
         ({"slice": {}}, "sum to 1"),
-        ({"slice": {"dya": 1.0}}, "no image has slice=dya; values: day and night"),
+        ({"slice": {"dya": 1.0}}, "slice=dya does not occur; values: day and night"),
         ({"slic": {"day": 1.0}}, "no column 'slic'; columns: slice; did you mean slice"),
     ],
 )

@@ -286,7 +286,7 @@ class PanopticCounts(ObjectCounts):
 
         Parameters
         ----------
-        found : SharedPixels
+        shared : SharedPixels
             Classes, ids and pixels.
         split_stuff : bool
             Whether the segments of a stuff class are matched one by one.
