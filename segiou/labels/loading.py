@@ -28,7 +28,7 @@ def labelset_names() -> tuple[str, ...]:
 def _preset(name: str) -> LabelSet | None:
     """The preset of this name, read once; None if there is none."""
     preset = _PRESETS / f"{name}.toml"
-    if not is_file(preset):
+    if not is_file(str(preset)):
         return None
     with resources.as_file(preset) as path:
         return LabelSet.from_toml(path)

@@ -32,6 +32,8 @@ from segiou.scoring.trials import SAMPLE, sampled, scored
 _MOST_LEFT_OUT = 64
 #: Factor by which another numbering must raise the mean IoU.
 _FACTOR = 1.5
+#: The same if values are undeclared: one class of four that is numbered differently is a third.
+_UNDECLARED = 1.25
 #: Options that are printed.
 _SHOWN = 3
 #: Share of the classes of a preset that must occur to try its numberings.
@@ -100,11 +102,12 @@ def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     files = [read_values(scorer.truth_source, pair.truth) for pair in sample]
     files += [read_values(scorer.pred_source, pair.pred) for pair in sample]
     pixels = (one.pixels for one in files if isinstance(one, FileContent) and one.what == "colors")
-    colors = {tuple(bytes.fromhex(name[1:])) for name in chain.from_iterable(pixels)}
+    each = (bytes.fromhex(name[1:]) for name in chain.from_iterable(pixels))
+    colors = {(red, green, blue) for red, green, blue in each}
     options = scorer.header.options
     for preset in presets_with(colors):
-        given = {"ignore": options.ignore, "unassigned": options.unassigned}
-        header = replace(scorer.header, options=ClassOptions.of(preset, **given))
+        others = ClassOptions.of(preset, ignore=options.ignore, unassigned=options.unassigned)
+        header = replace(scorer.header, options=others)
         if text := fits_text(replace(scorer, header=header), pairs, also=f"--labels {preset.name}"):
             return text
     return ""
@@ -146,7 +149,8 @@ def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:
     """The other numberings that fit much better than the given one, best first."""
     plain = [given.mean_iou, *(fit.mean_iou for fit in found if "pred-labels" not in fit.text)]
     best = max((fit.mean_iou for fit in found), default=0.0)
-    least = max(_FACTOR * np.nanmax([0.0, *plain]), best / 2, least)
+    factor = _FACTOR if least else _UNDECLARED
+    least = max(factor * np.nanmax([0.0, *plain]), best / 2, least)
     # Unnamed classes with the same mean are the same classes with other values.
     distinct = {(round(fit.mean_iou, 9), fit.is_named): fit for fit in reversed(found)}
     kept = [fit for fit in found if fit in distinct.values() and fit.mean_iou > least]

@@ -76,8 +76,12 @@ def _trial(proposal: Proposal, job: Job) -> Trial | None:
     """A trial of a proposal; None if its files are large, or of another kind than the options."""
     found = proposal.found
     pairs = sampled(found.pairs, _SAMPLE)
-    paths = zip(job.sources, zip(*((pair.truth, pair.pred) for pair in pairs)), strict=True)  # noqa: B905
-    if any((source.stamp(path).size or 0) > _LARGE for source, side in paths for path in side):
+    sizes = [
+        source.stamp(path).size or 0
+        for pair in pairs
+        for source, path in zip(job.sources, pair.sides, strict=True)
+    ]
+    if max(sizes, default=0) > _LARGE:
         return None
     try:
         header = job.header(found, len(found.pairs))

@@ -205,3 +205,13 @@ def test_colors_of_a_preset_with_the_values_of_predictions(tmp_path):
 def test_values_are_not_those_of_a_preset_of_colors(tmp_path):
     write_pairs(tmp_path, [one % 6 + 2 for one in CLASSES], PREDICTED)
     assert "uavid" not in text_of(tmp_path, labels="ade20k")
+
+
+def test_one_of_four_classes_with_another_value(tmp_path):
+    """BraTS: the enhancing tumour is 4 in the truth and 3 in the predictions of nnU-Net."""
+    truth = [one % 4 for one in CLASSES]
+    pred = [np.where(e, (c + 1) % 4, c) for e, c in zip(ERRORS, truth, strict=True)]
+    write_pairs(tmp_path, numbered(truth, [0, 1, 2, 4]), pred)
+    found = follow(tmp_path, text_of(tmp_path, labels="brats"), labels="brats")
+    assert found[0][0] == ["--pred-labels", "brats2023"]
+    assert found[0][1] == pytest.approx(100 * mean_iou(truth, pred), abs=0.006)

@@ -223,11 +223,12 @@ def _paired(
         others = [name for name in truth if not name.endswith(suffix)]
         is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
         return pairing if is_clear else replace(pairing, masks_suffix=suffix)
-    *keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
-    pairing = _pairing(*keys, rule)
+    of_truth, of_pred, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
+    pairing = _pairing(of_truth, of_pred, rule)
     if (truth_suffix, pred_suffix, key) != (None, None, None):
         # Suffixes may distinguish the sides of one folder.
-        taken = {path for keyed in keys for paths in keyed.values() for path in paths}
+        several = (*of_truth.values(), *of_pred.values())
+        taken = {path for paths in several for path in paths}
         skipped = [sum(path not in taken for path in side.values()) for side in (truth, pred)]
         return replace(pairing, skipped=(skipped[0], skipped[1]))
     if pairing.pairs and not _left(pairing):
