@@ -27,10 +27,9 @@ def labelset_names() -> tuple[str, ...]:
 @cache
 def _preset(name: str) -> LabelSet | None:
     """The preset of this name, read once; None if there is none."""
-    preset = _PRESETS / f"{name}.toml"
-    if not is_file(str(preset)):
+    if name not in labelset_names():
         return None
-    with resources.as_file(preset) as path:
+    with resources.as_file(_PRESETS / f"{name}.toml") as path:
         return LabelSet.from_toml(path)
 
 
