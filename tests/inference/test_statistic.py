@@ -156,7 +156,7 @@ def test_group_by_pattern():
     ids = ["p1/s01", "p1/s02", "p2/s01"]
     assert group_by_pattern(ids, r"^[^/]+") == ("p1", "p1", "p2")
     assert group_by_pattern(ids, r"(p\d)/s(0)") == ("p1/0", "p1/0", "p2/0")
-    with pytest.raises(ValueError, match="not found in p2/s01; every image"):
+    with pytest.raises(ValueError, match="not found in p2/s01; every id"):
         group_by_pattern(ids, "p1")
     with pytest.raises(ValueError, match="is not a regular expression"):
         group_by_pattern(ids, "(")
