@@ -107,7 +107,10 @@ def test_outputs_may_share_a_folder(capsys, tmp_path):
         ("score DIR DIR --labels 2 -o MASK --format csv", "a mask of DIR"),
         ("raters a=DIR b=DIR --labels 2 --html MASK", "a mask of DIR"),
         ("inspect DIR --propose MASK", "a mask of DIR"),
-        ("map-accuracy TABLE --areas TABLE --html TABLE", "TABLE"),
+        pytest.param(
+            *("map-accuracy TABLE --areas TABLE --html TABLE", "TABLE"),
+            marks=pytest.mark.needs("maps"),
+        ),
         ("merge RUN RUN -o RUN", "RUN"),
     ],
 )
@@ -149,7 +152,10 @@ def test_images_that_are_no_folder(capsys, tmp_path):
             ["--sort", "iuo"],
             "cannot sort by 'iuo'; sort by order, name, iou, dice",
         ),
-        (["--surface"], "argument --surface: expected one argument: segiou, medpy, monai"),
+        pytest.param(
+            *(["--surface"], "argument --surface: expected one argument: segiou, medpy, monai"),
+            marks=pytest.mark.needs("measures.surfaces"),
+        ),
         (["--format", "jsn"], "did you mean json?"),
         (["--fail-under", "mean_acuracy=0.5"], "did you mean mean_accuracy?"),
         (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean building?"),
