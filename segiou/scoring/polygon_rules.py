@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from segiou._support.text import see
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.sources.adjusted import place_of
-from segiou.masks.sources.folders import LocalFolder
 from segiou.masks.sources.pairing import Pair
 from segiou.scoring.pair import PairScorer
 
@@ -18,7 +17,7 @@ _TRIED = 20
 def polygons_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     """The rules of the polygons of both sides if they differ; empty otherwise."""
     sources = [place_of(source) for source in (scorer.truth_source, scorer.pred_source)]
-    if any(isinstance(source, LocalFolder) for source in sources):
+    if not all(getattr(source, "draws", False) for source in sources):
         return ""
     for pair in pairs[:_TRIED]:
         try:

@@ -140,7 +140,7 @@ def test_reports_list_the_worst_images(run):
         ("y", 0.5, None),
         ("x", 8 / 9, None),
     ]
-    assert re.search(r"worst images +iou:a\n─+\ny +50.00 %\nx +88.89 %\n", report.to_text())
+    assert re.search(r"worst images +IoU, a\n─+\ny +50.00 %\nx +88.89 %\n", report.to_text())
     assert "| y | 50.00 % |\n| x | 88.89 % |\n" in report.to_markdown()
     assert run.report().to_dict()["worst_images"] is None
 

@@ -17,7 +17,10 @@ _HEADER_BYTES = 8
 _REQUIRED = ("Compression", "PhotometricInterpretation")
 DEFLATE = (8, 32946)
 #: Decompressors of compressions with unbounded ratios: Deflate and LZMA.
-ENGINES = {**dict.fromkeys(DEFLATE, inflater.decompressobj), 34925: lzma.LZMADecompressor}
+ENGINES: dict[int, Any] = {
+    **dict.fromkeys(DEFLATE, inflater.decompressobj),
+    34925: lzma.LZMADecompressor,
+}
 #: Segments below this size cannot decompress to a harmful size.
 _HARMLESS_BYTES = 1 << 14
 #: Flag of pages that are overviews, as in a COG.

@@ -151,6 +151,11 @@ class Shards:
     #: Their paths as one pattern, such as ``val-*.tar`` or ``val-*.parquet/annotation``.
     root: str
 
+    @property
+    def draws(self) -> bool:
+        """Whether its masks may be drawn from polygons."""
+        return self.root.lower().endswith(".json")
+
     def find(self) -> dict[str, str]:
         """Masks of all shards."""
         masks: dict[str, str] = {}

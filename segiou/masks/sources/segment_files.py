@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,9 @@ class SegmentFile:
 
     root: str
     file: str
+
+    #: Whether its masks may be drawn from polygons.
+    draws: ClassVar[bool] = True
 
     def find(self) -> dict[str, str]:
         """Images by file name, or by id if they have none."""

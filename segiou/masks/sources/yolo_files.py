@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,9 @@ class YoloFolder:
     """
 
     root: str
+
+    #: Whether its masks may be drawn from polygons.
+    draws: ClassVar[bool] = True
 
     def find(self) -> dict[str, str]:
         """Text files by relative path, also those that are missing because they are empty."""
