@@ -92,6 +92,7 @@ GUIDES = {
     "measures.boundary": "boundary",
     "measures.cells": "objects",
     "measures.change": "change",
+    "measures.class_sets": "which-score",
     "measures.cost": "imbalance",
     "measures.lesions": "volumes",
     "measures.objects": "objects",

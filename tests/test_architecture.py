@@ -498,7 +498,7 @@ OF_RARE_RUNS = (
     *("segiou.report.pages", "segiou.analysis.comparison", "segiou.analysis.slices"),
     *("segiou._support.output_folder", "segiou.scoring.inspection", "segiou.scoring.label_fits"),
 )
-STREETS = ROOT.parent / "fixtures" / "streets"
+STREETS = Path(__file__).parents[1] / "fixtures" / "streets"
 
 
 def test_a_plain_run_loads_nothing_that_it_does_not_need():

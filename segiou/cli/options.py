@@ -369,10 +369,15 @@ def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, A
         settings["metavar"] = value
     if not names:
         return settings | {"dest": value.lower()}
-    settings["type"] = read = _KINDS.get(value, str)
+    settings["type"] = read = _KINDS.get(value, _alone if "action" in settings else str)
     if mark.startswith("default: "):
         settings["default"] = read(mark.removeprefix("default: "))
     return settings | ({"required": True} if mark == "required" else {})
+
+
+def _alone(text: str) -> list[str]:
+    """The value of a repeatable option."""
+    return [text]
 
 
 def option_of(name: str) -> str:
@@ -462,8 +467,6 @@ def _run_file(text: str) -> str:
 #: Parsers of option values; other values are strings.
 _KINDS: dict[str, Any] = {
     "ADDRESS": _address,
-    "COLUMN=BINS": lambda text: [text],
-    "COLUMN:SHARES": lambda text: [text],
     "CLASS": _class_values,
     "LIMIT": lambda text: _count(text, 1) if is_digits(text) else _number(text),
     "NUMBER": _count,
@@ -476,8 +479,6 @@ _KINDS: dict[str, Any] = {
     "LENGTH": _block_length,
     "MARGIN": _difference,
     "N": lambda text: _count(text, 1),
-    "MEASURE=BOTH,TRUTH,PRED": lambda text: [text],
-    "NAME=VALUE": lambda text: [text],
     "P": _number,
     "RUN_FILE": _run_file,
     # A number of classes or a name.

@@ -1,0 +1,1 @@
+from segiou.measures.class_sets.measure import ClassSetOptions as ClassSetOptions
