@@ -152,6 +152,7 @@ def test_scoring_asks_no_other_package(monkeypatch):
 ENDS = ("SystemExit(0)", "SystemExit(1)", "SystemExit()", "GeneratorExit()", "BaseException('x')")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("more", [[], ["--on-error", "skip"], ["--processes", "2"]])
 def test_nothing_that_a_format_raises_is_a_verdict(installed, tmp_path, capsys, end, more):

@@ -139,6 +139,7 @@ def shown(make: Any, *arguments: Any) -> set[type]:
     return {*map(type, objects)}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("state", STATES)
 def test_runs_and_findings(state):
     shown(of_state, state)

@@ -22,6 +22,7 @@ def files_below(root: Path) -> dict[Path, bytes]:
     return {p: p.read_bytes() for p in root.rglob("*") if p.is_file() and not p.is_symlink()}
 
 
+@pytest.mark.gate
 @given(st.lists(NAMES, max_size=6, unique=True))
 def test_every_name_gets_its_own_file_in_the_folder(names):
     with tempfile.TemporaryDirectory() as temporary:

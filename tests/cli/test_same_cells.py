@@ -120,6 +120,7 @@ def output(places):
         yield of
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("command", marked(COMMANDS))
 def test_documents_have_the_same_cells(command, output):
     markdown, latex = of_markdown(output(command, "markdown")), of_latex(output(command, "latex"))
@@ -176,6 +177,7 @@ def test_csv_has_the_numbers_of_the_tables(command, output):
                 assert numbers(cell) <= known, (command, name, head, cell)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("command", marked(sorted(COMMANDS.keys() - NO_PAGE - NO_CSV)))
 def test_pages_have_the_numbers_of_the_tables(command, output):
     page = output(command, "html")

@@ -30,6 +30,7 @@ def models(difference):
     return scores
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("difference", [0.0, 0.0008, 0.005])
 def test_p_and_intervals_are_those_of_single_units(monkeypatch, difference):
     a, b = models(difference)

@@ -59,6 +59,7 @@ def counts_of(table):
     return Counts(tp, fp, fn + 1, 0 * tp)
 
 
+@pytest.mark.gate
 @given(TABLES, st.sampled_from(["iou", "dice", "pixel_accuracy"]))
 def test_the_width_of_the_run_takes_the_units_of_the_run(table, metric):
     counts = counts_of(table)
@@ -69,6 +70,7 @@ def test_the_width_of_the_run_takes_the_units_of_the_run(table, metric):
             assert again.needed == len(table)
 
 
+@pytest.mark.gate
 @given(TABLES, st.floats(0.01, 0.5))
 def test_more_precision_and_more_confidence_take_more_units(table, half_width):
     counts = counts_of(table)

@@ -96,6 +96,7 @@ def counted(*several):
     return dict(zip(*map(list, np.unique(joined, return_counts=True)), strict=True))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", FORMATS)
 @LAW
 @given(values=MASKS)
