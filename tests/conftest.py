@@ -29,7 +29,7 @@ sys.path.append(IMPORTABLE)
 
 # No test asserts a time; Hypothesis would, and a busy machine stalls for seconds.
 settings.register_profile("plain", deadline=None, max_examples=10)
-settings.register_profile("gate", deadline=None)
+settings.register_profile("gate", deadline=None, max_examples=50)
 
 
 def pytest_configure(config):
@@ -38,12 +38,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what needs a deleted folder; and what builds the C code, first, unless asked for."""
+    """Skip what needs a deleted folder; and what builds the C code unless asked for; long ones first."""
     for item in items:
         needed = {name for marker in item.iter_markers("needs") for name in marker.args}
         for name in sorted(name for name in needed if find_spec(f"segiou.{name}") is None):
             item.add_marker(pytest.mark.skip(reason=f"segiou.{name} was deleted"))
     items.sort(key=lambda item: item.get_closest_marker("sanitize") is None)
+    items.sort(key=lambda item: item.path.stem != "test_deletion")  # which takes minutes
     if os.environ.get("SEGIOU_SANITIZE") != "1":
         skip = pytest.mark.skip(reason="the C code is built anew only with SEGIOU_SANITIZE=1")
         for item in items:

@@ -215,7 +215,7 @@ print(json.dumps([values, [row.tolist() for row in rows]]))
 """
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_channels_of_keras(need_keras, run_python, backend):
     import json
 

@@ -468,7 +468,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_a_threshold_of_another_scale_in_keras(need_keras, run_python, backend):
     need_keras(backend)
     found = run_python(SCALE_OF_KERAS, KERAS_BACKEND=backend)
@@ -500,7 +500,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax"])
+@pytest.mark.parametrize("backend", ["jax"])
 def test_overlapping_channels_of_keras(torch, need, run_python, backend):
     need("jax")
     found = run_python(CHANNELS_OF_KERAS, KERAS_BACKEND=backend)

@@ -251,7 +251,7 @@ def check_scores(scores):
             assert scores[f"{name}/{row.name}"] == pytest.approx(expected, rel=1e-6, nan_ok=True)
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_what_keras_users_give(backend, need_keras, run_python):
     need_keras(backend)
     out = run_python(INPUTS, KERAS_BACKEND=backend)

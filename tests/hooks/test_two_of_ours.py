@@ -184,7 +184,7 @@ print(json.dumps({"ties": ties, "both": both, "errors": errors, "again": [*again
 """
 
 
-@pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=pytest.mark.gate)])
+@pytest.mark.parametrize("backend", ["torch"])
 def test_keras_names_precede_the_keys(backend, need_keras, run_python):
     need_keras(backend)
     arguments = json.dumps(TRUTH.tolist()), json.dumps(PRED.tolist())

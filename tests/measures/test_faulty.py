@@ -111,7 +111,7 @@ OPTIONS = [
     "array_key",
     "per_case",
     "model",
-    "topology_classes",
+    pytest.param("topology_classes", marks=pytest.mark.needs("measures.topology")),
     "no_open",
     "help",
 ]
@@ -124,6 +124,7 @@ def test_a_key_named_like_an_option_or_a_key_of_a_report_is_refused(install, key
         measure_of(key)
 
 
+@pytest.mark.needs("measures.lesions", "measures.surfaces", "measures.topology")
 def test_every_key_of_a_report_is_taken():
     free = {key for key in ReportDict.__annotations__ if not is_taken(key)}
     assert free <= {*own_keys()}
