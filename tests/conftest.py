@@ -38,7 +38,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what needs a deleted folder; and what builds the C code unless asked for; long ones first."""
+    """Put long tests first; skip what needs a deleted folder, or builds C code unasked."""
     for item in items:
         needed = {name for marker in item.iter_markers("needs") for name in marker.args}
         for name in sorted(name for name in needed if find_spec(f"segiou.{name}") is None):
