@@ -30,8 +30,9 @@ from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.class_files import class_layout
 from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.mask_places import duplicate_advice
 from segiou.masks.sources.one_file import check_different
-from segiou.masks.sources.pairing import Pair, Pairing, duplicate_advice, listed_files, pair_folders
+from segiou.masks.sources.pairing import Pair, Pairing, listed_files, pair_folders
 from segiou.scoring.job import Job
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import DataError

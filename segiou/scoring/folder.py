@@ -301,7 +301,8 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
             )
             warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     if problems and trial is not None:  # the pairs are those of the proposal
-        better = _better_labels(job, trial.pairs, trial.run, trial.scorer, trial.problems)
+        tried = trial.pairs, trial.run, trial.scorer, trial.problems
+        better = _better_labels(trial.job, *tried, command=trial.command)
         raise DataError([*problems, *trial.problems], better)
     header = job.header(pairing, len(pairs))
     scorer = scorer_of(job, pairing, header, nodata)
@@ -447,13 +448,14 @@ def _better_labels(
     run: Run,
     scorer: PairScorer,
     problems: Sequence[Problem] = (),
+    command: str = "",
 ) -> str:
     """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
     labels = job.options.labels
     if problems and all(problem.text.startswith(NO_COLORS) for problem in problems):
         from segiou.scoring.label_fits import color_fits_text
 
-        return color_fits_text(scorer, pairs)
+        return color_fits_text(scorer, pairs, command)
     undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
     of_truth = {v for p in undeclared if NOT_IGNORED not in p.text for v in p.values}
     as_one = as_one_class(of_truth, "truth", job.options)
@@ -463,7 +465,7 @@ def _better_labels(
         if problems or least is not None:
             from segiou.scoring.label_fits import fits_text
 
-            if text := fits_text(scorer, pairs, least):
+            if text := fits_text(scorer, pairs, least, command=command):
                 return text
     # A custom set lacks only the values that the problems list.
     if labels.name not in labelset_names() and labels.source:

@@ -7,6 +7,7 @@ option is tried on these counts. Those that are printed are then scored, as if t
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -96,7 +97,7 @@ def _one_hot(codes: Sequence[int], number: int) -> NDArray[np.int64]:
     return np.asarray(np.array(codes)[:, None] == np.arange(number), np.int64)
 
 
-def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
+def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair], command: str = "") -> str:
     """The options that fit colour masks: presets with all of their colours; empty if none has."""
     sample = sampled(pairs, SAMPLE)
     files = [read_values(scorer.truth_source, pair.truth) for pair in sample]
@@ -108,18 +109,19 @@ def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     for preset in presets_with(colors):
         others = ClassOptions.of(preset, ignore=options.ignore, unassigned=options.unassigned)
         header = replace(scorer.header, options=others)
-        if text := fits_text(replace(scorer, header=header), pairs, also=f"--labels {preset.name}"):
+        also = _joined(command, f"--labels {preset.name}")
+        if text := fits_text(replace(scorer, header=header), pairs, command=also):
             return text
     return ""
 
 
 def fits_text(
-    scorer: PairScorer, pairs: Sequence[Pair], least: float | None = None, *, also: str = ""
+    scorer: PairScorer, pairs: Sequence[Pair], least: float | None = None, *, command: str = ""
 ) -> str:
     """The options that fit the masks, best first; empty if none is better than the given ones.
 
-    If all values are declared, ``least`` is the mean IoU that others must exceed. The option
-    ``also`` is that of the scorer itself, if it was not given.
+    If all values are declared, ``least`` is the mean IoU that others must exceed. ``command`` has
+    the options of the scorer itself that were not given.
     """
     sample = sampled(pairs, SAMPLE)
     pixels = _counted(scorer, sample)
@@ -128,7 +130,7 @@ def fits_text(
     given = _given(scorer.header.options, pixels)
     found = _better(given, [*_fits(scorer.header.options, pixels)], least or 0.0)
     tried = [fit for one in found[:_SHOWN] if (fit := _tried(scorer, one, sample)) is not None]
-    if not (tried or also):
+    if not (tried or command):
         return ""
     images = plural(len(sample), "image") + f" of {len(pairs)}" * (len(sample) < len(pairs))
     lead = f"Options that fit, with their mean IoU ({images}; none was applied, check the classes)"
@@ -141,8 +143,15 @@ def fits_text(
     else:
         tried.append(other)
     rows = sorted(tried, key=lambda fit: (-round(fit.mean_iou, 9), len(fit.text)))
-    lines = (f"  {f'{also} {fit.text}'.strip()}  # {percent(fit.mean_iou)}" for fit in rows)
+    lines = (f"  {_joined(command, fit.text)}  # {percent(fit.mean_iou)}" for fit in rows)
     return "\n".join([f"{lead}:", *lines])
+
+
+def _joined(command: str, options: str) -> str:
+    """Options after those of a command, instead of its labels if they have others."""
+    for name in re.findall(r"--(?:pred-)?labels(?=[ =])", options):
+        command = re.sub(rf"(?<!\S){name}[ =]('[^']*'|\S)+\s?", "", command)
+    return f"{command.strip()} {options}".strip()
 
 
 def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from segiou._support.files import Problem
 from segiou.masks.sources.adjusted import place_of
+from segiou.masks.sources.mask_places import place_of_masks
 from segiou.masks.sources.pairing import Pair, Pairing, Proposal, instead
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
+from segiou.scoring.file_pairs import pair_sources
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.segment_classes import has_segments, segments_in
@@ -24,13 +27,26 @@ _SAMPLE, _LARGE = 8, 1 << 24
 
 
 class Trial(NamedTuple):
-    """A proposal with what scoring some of its pairs gave."""
+    """A proposal for a given job, the job with its places, and what scoring some pairs gave."""
 
+    given: Job
+    job: Job
     proposal: Proposal
     scorer: PairScorer
     pairs: Sequence[Pair]
     run: Run
     problems: list[Problem]
+
+    @property
+    def command(self) -> str:
+        """The options of the proposal as a shell takes them; the whole command if places change."""
+        if not self.proposal.places:
+            return self.proposal.command
+        places, given = self.proposal.places, self.given
+        changed = {str(getattr(given, side)): place for side, place in places.items()}
+        words = shlex.split(given.command) or ["segiou", "score", str(given.truth), str(given.pred)]
+        text = shlex.join(changed.get(word, word) for word in words)
+        return f"{text} {self.proposal.command}".strip()
 
     @property
     def undeclared(self) -> int:
@@ -52,12 +68,47 @@ def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
 
     Proposals whose pairs can be scored come first, by mean IoU; others are dropped beside them.
     """
+    is_lost = not (pairing.pairs or pairing.proposals)
+    if (pairing.duplicates or is_lost) and (placed := _placed(pairing, job)) is not None:
+        return placed
     if pairing.pairs and pairing.missing and not pairing.proposals:
-        now = _trial(Proposal(pairing, {}), job)
+        now = _trial(Proposal(pairing, {}), job, job)
         if now is None or len(now.run):
             return pairing, None
         pairing = instead(pairing, *(source.find() for source in job.sources))
-    trials = [_trial(one, job) for one in pairing.proposals]
+    return _best(pairing, job, job)
+
+
+def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
+    """The same with the folders of masks beside others as places; None if they pair no more."""
+    places: dict[str, Any] = {}
+    for name, source in zip(("truth", "pred"), job.sources, strict=True):
+        inside = dict.fromkeys(source.find().values())
+        twice = [paths for _, paths in pairing.duplicates if paths[0] in inside]
+        one_key = twice[0] if twice else [] if pairing.duplicates else [*inside]
+        if one_key and (place := place_of_masks(one_key, [*inside])):
+            places[name] = place
+    if not places:
+        return None
+    other: Job = replace(job, **places)
+    try:
+        found = pair_sources(*other.sources, other)
+    except ValueError:  # such as places in archives
+        return None
+    doubled = {key for key, _ in pairing.duplicates}
+    pairs = tuple(pair for pair in pairing.pairs if pair.id not in doubled)
+    proposed = [Proposal(found, {}), *found.proposals]
+    fit = [one for one in proposed if not one.found.duplicates and len(one.found.pairs)]
+    kept = [one for one in fit if len(one.found.pairs) > len(pairs)]
+    unclear = () if pairing.missing or pairing.extra or not pairs else pairing.duplicates
+    proposals = tuple(replace(one, places=places) for one in kept)
+    pairing = replace(pairing, pairs=pairs, duplicates=unclear, proposals=proposals)
+    return _best(pairing, job, other) if kept else None
+
+
+def _best(pairing: Pairing, given: Job, job: Job) -> tuple[Pairing, Trial | None]:
+    """The pairing with the proposals that fit best, and the trial of the first."""
+    trials = [_trial(one, job, given) for one in pairing.proposals]
     tried = [trial for trial in trials if trial is not None]
     if len(tried) < len(trials) or not tried:
         return pairing, None
@@ -72,7 +123,7 @@ def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
     return replace(pairing, proposals=(best.proposal,)), best
 
 
-def _trial(proposal: Proposal, job: Job) -> Trial | None:
+def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
     """A trial of a proposal; None if its files are large, or of another kind than the options."""
     found = proposal.found
     pairs = sampled(found.pairs, _SAMPLE)
@@ -91,4 +142,4 @@ def _trial(proposal: Proposal, job: Job) -> Trial | None:
     results = scorer(pairs)
     counted = [result for result in results if isinstance(result, ImageCount)]
     problems = [one for result in results if not isinstance(result, ImageCount) for one in result]
-    return Trial(proposal, scorer, pairs, Run(header, Columns.of(counted)), problems)
+    return Trial(given, job, proposal, scorer, pairs, Run(header, Columns.of(counted)), problems)

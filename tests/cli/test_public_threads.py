@@ -140,6 +140,26 @@ def test_the_problems_of_files_that_are_not_paired_yet(
     assert report["mean_iou"] == pytest.approx(expected)
 
 
+def commands_in(said):
+    """The complete commands that a message proposes, each without its comment."""
+    rows = (row.strip() for row in said.splitlines())
+    return [row.partition("  # ")[0] for row in rows if row.startswith("segiou score ")]
+
+
+@pytest.mark.parametrize("labels", ["cls_uavid.txt", "8", "right.toml --ignore 255"])
+def test_one_command_for_the_place_and_the_classes(capsys, monkeypatch, labels):
+    """Each of the two problems is known once the other one is solved."""
+    expected = expected_of("15-uavid", monkeypatch)["mean_iou"]
+    first = ["score", "uavid_val", "results", "--labels", *labels.split()]
+    assert main(first) == 3
+    said = capsys.readouterr().err
+    assert "pass the place of the masks: 'uavid_val/*/Labels' (6 pairs match" in said
+    assert "same key" not in said
+    commands = commands_in(said) or [f"segiou score 'uavid_val/*/Labels' results --labels {labels}"]
+    assert main([*shlex.split(commands[0])[1:], "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mean_iou"] == pytest.approx(expected)
+
+
 def test_small_scores_are_upsampled(monkeypatch):
     expected = expected_of("35-hf-notebook", monkeypatch)["mean_iou"]
     with np.load("eval_pred.npz") as content:

@@ -15,7 +15,7 @@ from PIL import Image
 import segiou
 from segiou import DataError
 from segiou.masks import open_source, pair_folders
-from segiou.masks.sources.pairing import duplicate_advice
+from segiou.masks.sources.mask_places import duplicate_advice
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
 

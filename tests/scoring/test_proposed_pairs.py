@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from pathlib import Path
+
 import numpy as np
 import pytest
 from mask_files import write_masks
 from PIL import Image
 
 from segiou import DataError, score_folder
+from segiou.cli.main import main
 
 RNG = np.random.default_rng(5)
 TRUTHS = [np.kron(RNG.integers(0, 3, (4, 5)), np.ones((4, 4), int)) for _ in range(3)]
@@ -121,3 +126,36 @@ def test_the_pattern_of_folders_per_sample(tmp_path):
     assert f"pass the place of the masks: '{pattern}'" in problem_of(tmp_path, labels=3)
     run = score_folder(pattern, tmp_path / "pred", labels=3)
     assert run.report().mean_iou == pytest.approx(mean_iou())
+
+
+NUMBERED = [
+    # The truth, other files, predictions with classes from 1, and the options that remain.
+    ("s{}/Labels/0", "s{}/Images/0.png", "s{}/0", ""),
+    ("s{}/Labels/0", "s{}/Images/0.jpg", "s{}/0", ""),
+    ("s{}/Labels/im{}", "s{}/Images/im{}.png", "im{}", ""),
+    ("s{}/masks/im{}_gt", "s{}/photos/im{}_gt.png", "im{}_net", ""),
+    ("s{}/masks/frame_00{}", "s{}/photos/frame_00{}.png", "{}", "--key"),
+    ("im{}/0007_gt", "im{}/0007_photo.jpg", "im{}", "--key"),
+]
+
+
+@pytest.mark.parametrize(("truth", "other", "pred", "option"), NUMBERED)
+def test_what_is_proposed_for_pairs_and_classes_works(
+    tmp_path, monkeypatch, capsys, truth, other, pred, option
+):
+    """The command, or the options, that the first error prints give the mean IoU beside them."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(3):
+        photo(Path("truth", other.replace("{}", str(i))))
+    write(Path("truth"), truth.replace("{}", "{0}"), TRUTHS)
+    write(Path("pred"), pred.replace("{}", "{0}"), [one + 1 for one in PREDS])
+    given = ["segiou", "score", "truth", "pred", "--labels", "3", "--quiet"]
+    assert main(given[1:]) == 3
+    said = capsys.readouterr().err
+    row = next(row for row in said.splitlines() if row.endswith(f"  # {100 * mean_iou():.2f} %"))
+    words = shlex.split(row.partition("  # ")[0])
+    assert "--pred-labels" in words
+    assert option in " ".join(words)
+    command = words if words[0] == "segiou" else given + words
+    assert main([*command[1:], "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mean_iou"] == pytest.approx(mean_iou())

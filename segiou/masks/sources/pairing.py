@@ -9,7 +9,7 @@ import shlex
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
@@ -17,6 +17,7 @@ from segiou._support.names import composed
 from segiou._support.numbers import percent
 from segiou._support.text import plural
 from segiou.masks.finding import MASK_SUFFIXES, is_mask, split_ending
+from segiou.masks.sources.mask_places import NOT_MASKS, OF_MASKS, PHOTOS
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +101,48 @@ class Proposal:
         Arguments of :func:`pair_folders`.
     mean_iou : float
         Mean IoU of some of the pairs; NaN if it is unknown.
+    places : mapping of str to str
+        Places to pass as truth or predictions instead of those given, by argument.
     """
 
     found: Pairing
     options: Mapping[str, str]
     mean_iou: float = math.nan
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         """The options, with those that skip what they leave without a partner."""
-        left = {"missing": self.found.missing, "extra": self.found.extra}
-        skipped = {side: "skip" for side, files in left.items() if files}
-        python, command = [], []
-        for name, text in {**self.options, **skipped}.items():
-            literal = f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
-            python.append(f"{name}={literal}")
-            # A value that begins with a hyphen would be parsed as an option.
-            joint = "=" if text.startswith("-") else " "
-            command.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
         count = plural(len(self.found.pairs), "pair")
         verb = "matches" if len(self.found.pairs) == 1 else "match"
-        text = f"{count} {verb} with {', '.join(python)} ({' '.join(command)})"
-        return text if math.isnan(self.mean_iou) else f"{text}, mean IoU {percent(self.mean_iou)}"
+        how = [f"{name}={_literal(text)}" for name, text in self._arguments.items()]
+        text = f"{count} {verb}"
+        text += f" with {', '.join(how)} ({self.command})" if how else ""
+        text += "" if math.isnan(self.mean_iou) else f", mean IoU {percent(self.mean_iou)}"
+        if not self.places:
+            return text
+        several = ", ".join(map(repr, self.places.values()))
+        return f"pass the place of the masks: {several} ({text})"
+
+    @property
+    def command(self) -> str:
+        """The options as a shell takes them."""
+        several = []
+        for name, text in self._arguments.items():
+            # A value that begins with a hyphen would be parsed as an option.
+            joint = "=" if text.startswith("-") else " "
+            several.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
+        return " ".join(several)
+
+    @property
+    def _arguments(self) -> dict[str, str]:
+        left = {"missing": self.found.missing, "extra": self.found.extra}
+        return {**self.options, **{side: "skip" for side, files in left.items() if files}}
+
+
+def _literal(text: str) -> str:
+    """A text in Python, without doubled backslashes."""
+    return f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
 
 
 def pair_folders(
@@ -166,7 +187,7 @@ def pair_folders(
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
     truth, pred = _in_one_form(truth, pred)
-    if not any((suffix or "").lower().endswith(_PHOTOS) for suffix in (truth_suffix, pred_suffix)):
+    if not any((suffix or "").lower().endswith(PHOTOS) for suffix in (truth_suffix, pred_suffix)):
         truth, pred = _without_photos(truth), _without_photos(pred)
     pairing = _paired(truth, pred, truth_suffix, pred_suffix, key)
     if pairing.pairs and (not _left(pairing) or not (pairing.missing or pairing.extra)):
@@ -195,7 +216,7 @@ def _in_one_form(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
 
 def _without_photos(files: Mapping[str, str]) -> Mapping[str, str]:
     """The files without JPEG photos of the same names as masks, such as ``a.jpg`` of ``a.png``."""
-    photos = {name for name in files if name.lower().endswith(_PHOTOS)}
+    photos = {name for name in files if name.lower().endswith(PHOTOS)}
     if len(photos) in (0, len(files)):
         return files
     masks = {split_ending(name)[0] for name in files.keys() - photos}
@@ -221,7 +242,7 @@ def _paired(
     if truth_suffix is key is None and (suffix := _suffix_of_masks(truth)):
         pairing = _paired(truth, pred, suffix, pred_suffix)
         others = [name for name in truth if not name.endswith(suffix)]
-        is_clear = all(split_ending(name)[1].lower() in _PHOTOS for name in others)
+        is_clear = all(split_ending(name)[1].lower() in PHOTOS for name in others)
         return pairing if is_clear else replace(pairing, masks_suffix=suffix)
     of_truth, of_pred, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
     pairing = _pairing(of_truth, of_pred, rule)
@@ -247,36 +268,7 @@ def _suffix_of_masks(files: Mapping[str, str]) -> str:
         if stem[: cut.start()] in stems
     )
     suffix, number = suffixes.most_common(1)[0] if suffixes else ("", 0)
-    return suffix if _OF_MASKS.search(suffix) and 5 * number >= 2 * len(files) else ""
-
-
-def duplicate_advice(paths: Sequence[str], every: Sequence[str] = ()) -> str:
-    """Advice to keep one of several files with the same key, of every file that shares its key."""
-    endings = sorted({split_ending(path)[1] for path in paths})
-    if len(endings) > 1:
-        kept = next((e for e in endings if e.lower() not in _PHOTOS), endings[0])
-        scores = "; for scores, pred_suffix='.npz' (--scores --pred-suffix .npz)"
-        return (
-            f"keep one, or select files by suffix: truth_suffix='{kept}' or pred_suffix='{kept}' "
-            f"(--truth-suffix, --pred-suffix){scores if '.npz' in endings else ''}"
-        )
-    if place := _place_of_masks(paths, every or paths):
-        return f"pass the place of the masks: {place!r}"
-    return "rename one, or use the same subfolders in both places"
-
-
-def _place_of_masks(paths: Sequence[str], every: Sequence[str]) -> str:
-    """The folder of masks beside others, as a pattern if there are several; empty without one."""
-    folders, others = ([path.split("/")[:-1] for path in some] for some in (paths, every))
-    different = set().union(*folders) - set(folders[0]).intersection(*folders)
-    likely = [part for part in different if _OF_MASKS.search(part) and not _NOT_MASKS.search(part)]
-    if len(likely) != 1:
-        return ""
-    above = [parts[: parts.index(likely[0])] for parts in others if likely[0] in parts]
-    if len({len(parts) for parts in above}) > 1:
-        return ""
-    levels = [{*level} for level in zip(*above, strict=True)]
-    return "/".join([*(one.pop() if len(one) == 1 else "*" for one in levels), likely[0]])
+    return suffix if OF_MASKS.search(suffix) and 5 * number >= 2 * len(files) else ""
 
 
 def listed_files(
@@ -391,10 +383,6 @@ def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:
 
 #: Files by key.
 _Keys = dict[str, list[str]]
-#: Extensions of photos.
-_PHOTOS = (".jpg", ".jpeg")
-#: Words in the names of masks and their folders.
-_OF_MASKS = re.compile("mask|label|seg|gt|anno|semantic|manual|truth", re.IGNORECASE)
 _SEPARATED = re.compile(r"[_\-. ]")
 
 
@@ -490,8 +478,6 @@ _NUMBERS = (
     *(r"(\d+)[^/]*$", r"(\d+)[^\d/]*\.[^.]+$"),
     *(r"(?<!\d)0*(\d+)[^/]*$", r"(?<!\d)0*(\d+)[^\d/]*\.[^.]+$"),
 )
-#: Names of arrays beside masks that are not masks of classes.
-_NOT_MASKS = re.compile("inst|colou?r|normal|coord|depth|strength|image|rgb|photo", re.IGNORECASE)
 #: Word boundaries: at a separator, or after a number.
 _WORDS = re.compile(rf"{_SEPARATED.pattern}|(?<=\d)(?=\D)")
 
@@ -543,8 +529,8 @@ def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Opti
 def _likely_masks(paths: Sequence[str]) -> list[str]:
     """Names of files in folders, those of masks first; of others only if there are no masks."""
     counted = Counter(path.rpartition("/")[2] for path in paths if "/" in path)
-    masks = [name for name in counted if not _NOT_MASKS.search(name)] or [*counted]
-    likely = sorted(masks, key=lambda name: (not _OF_MASKS.search(name), -counted[name], name))
+    masks = [name for name in counted if not NOT_MASKS.search(name)] or [*counted]
+    likely = sorted(masks, key=lambda name: (not OF_MASKS.search(name), -counted[name], name))
     return likely[:_TRIED]
 
 
@@ -608,7 +594,7 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> list[Differe
 def _plainness(ends: Difference) -> tuple[bool, int, int, Difference]:
     """Sort key: masks of classes first, then whole words and longer ones."""
     broken = sum(bool(end) and _SEPARATED.match(end) is None for end in ends)
-    return bool(_NOT_MASKS.search(ends[0])), broken, -len("".join(ends)), ends
+    return bool(NOT_MASKS.search(ends[0])), broken, -len("".join(ends)), ends
 
 
 def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Difference]:
