@@ -69,11 +69,16 @@ def check_number(
     """Return a real number as float; reject bool, NaN and values out of range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refuse_kind(name, value, "a number")
-    if math.isnan(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        msg = f"{name} is too large: an integer of more than 308 digits"
+        raise ValueError(msg) from None
+    if math.isnan(number):
         msg = f"{name} must be a number, got NaN"
         raise ValueError(msg)
     _check_range(name, value, least, most)
-    return float(value)
+    return number
 
 
 def check_level(name: str, level: object) -> float:

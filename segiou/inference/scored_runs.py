@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support.arguments import check_kind, read_several, refuse_kind
+from segiou._support.text import did_you_mean
 from segiou.counting.counts import Counts
 from segiou.inference.statistics import (
     ScoredImages,
@@ -145,11 +146,14 @@ def _no_images(source: Any) -> TypeError:
 def _scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
     """Per-image parts of the measure that has a score."""
     metric = one.score
-    plan = getattr(run, "score_plans", {}).get(metric)
-    if plan is None:
+    plans = getattr(run, "score_plans", {})
+    if (plan := plans.get(metric)) is None:
         noun = key.removesuffix("s")
         flag = flag_of(key, str(metric))
         msg = f"{name} has no {noun} counts; rescore with measures=[{key!r}] ({flag})"
+        if others := [n for n, own in plans.items() if own.key == key]:
+            hint = did_you_mean(metric, others)
+            msg = f"{name} has {noun} counts without {metric}; rescore with {flag}{hint}"
         raise ValueError(msg)
     images = ImageParts.of(run.parts(plan.key))
     score_by = partial(over_images, plan.scores[metric])

@@ -34,9 +34,12 @@ class Formula(NamedTuple):
 
 
 def formulas_of(
-    num_classes: int, bins: ScoreBins, rows: int = 15, *, regions: bool = False
+    num_classes: int, bins: ScoreBins, rows: int = 15, *, limit: float | None = None
 ) -> dict[str, Formula]:
-    """The scores of histograms of these classes; ``rows`` are those of reliability diagrams."""
+    """The scores of histograms of these classes; ``rows`` are those of reliability diagrams.
+
+    ``limit`` is that of AUPRO in histograms that count regions; its name and title state it.
+    """
 
     def by_class(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda cells, xp: function(cells[..., :num_classes, :, :], xp=xp)
@@ -62,8 +65,10 @@ def formulas_of(
         "best_iou": Formula("best IoU", by_class(curves.best_iou)),
         "fpr95": Formula("FPR at 95 % TPR", by_class(curves.fpr_at_tpr), better="lower"),
     }
-    if regions:
-        formulas["aupro"] = Formula("AUPRO", lambda cells, _: aupro(cells, LIMIT))
+    if limit is not None:
+        highest, shown = limit, repr(limit).removesuffix(".0")
+        name = "aupro" if limit == LIMIT else f"aupro_{shown}"
+        formulas[name] = Formula(f"AUPRO {shown}", lambda cells, _: aupro(cells, highest))
     for at, name in enumerate(("ece", "mce", "ace")):
         formulas[name] = Formula(name.upper(), class_error(at), top_error(at), "lower")
     brier = by_class(partial(curves.brier, values=bins.values))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_number
 from segiou.accumulators.histograms.score_bins import Activation, ScoreBins, activated, as_floats
 from segiou.accumulators.histograms.threshold_curves import passing
 from segiou.metrics.ratio import Floats, ratio
@@ -16,8 +17,15 @@ Ints = NDArray[np.int64]
 
 #: Parts of a region are integers that sum to this, so that overlaps add up exactly.
 WHOLE: int = 1 << 32
-#: Highest false positive rate by default.
+#: Highest false positive rate by default, that of MVTec AD; MVTec AD 2 has 0.05.
 LIMIT = 0.3
+#: Least rate that a limit may have.
+_LEAST_LIMIT = 1e-6
+
+
+def check_limit(name: str, limit: object) -> float:
+    """Return a limit of the false positive rate, which is above 0 and at most 1."""
+    return check_number(name, limit, _LEAST_LIMIT, 1)
 
 
 def count_overlaps(

@@ -16,7 +16,7 @@ from segiou._support.text import Json, plain
 from segiou.accumulators.histograms import threshold_curves as curves
 from segiou.accumulators.histograms.calibration_errors import top_calibration
 from segiou.accumulators.histograms.formulas import Formula, formulas_of
-from segiou.accumulators.histograms.region_overlaps import WHOLE
+from segiou.accumulators.histograms.region_overlaps import LIMIT, WHOLE, check_limit
 from segiou.accumulators.histograms.score_bins import (
     FLOAT16,
     SCORE_UNIT,
@@ -85,6 +85,9 @@ class ScoreOptions(Measure):
     regions : bool
         Whether to count the true regions as well, for the score ``aupro``: see
         :class:`segiou.ScoreHistogram`.
+    aupro_limit : float
+        Highest false positive rate of ``aupro``, from 1e-6 to 1: 0.3 as in MVTec AD, 0.05 as in
+        MVTec AD 2. The score at another limit than 0.3 is named by it: ``aupro_0.05``.
     channels : {"", "classes", "groups"}
         Whether the channels of files are the classes, or the groups of the label set, which
         may overlap; groups by default if the labels are nnU-Net's ``dataset.json`` with regions.
@@ -117,9 +120,14 @@ class ScoreOptions(Measure):
     files: str = ""
     regions: bool = False
     channels: str = ""
+    aupro_limit: float = LIMIT
 
     def __post_init__(self) -> None:
         check_flag("regions", self.regions)
+        object.__setattr__(self, "aupro_limit", check_limit("aupro_limit", self.aupro_limit))
+        if self.aupro_limit != LIMIT and not self.regions:
+            msg = f"aupro_limit={self.aupro_limit} needs regions=True"
+            raise ValueError(msg)
         check_choice("channels", self.channels, ("", "classes", "groups"))
         check_choice("axis", self.axis, ("", "first", "last"))
         if self.threshold is not None:
@@ -138,14 +146,14 @@ class ScoreOptions(Measure):
     @classmethod
     def flag_for(cls, score: str = "") -> str:
         """``--scores``, and the option that one score also needs."""
-        return "--scores --scores-regions" if score == "aupro" else "--scores"
+        return "--scores --scores-regions" if score.startswith("aupro") else "--scores"
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> ScoreOptions | None:
         """Options from the command line."""
         options = {name: given.get(name) for name in _OPTIONS}
         if not (kind := given.get("scores")):
-            if others := [name for name, value in options.items() if value not in (None, False)]:
+            if others := [name for name, value in options.items() if value is not None]:
                 msg = f"--{others[0].replace('_', '-')} needs --scores"
                 raise ValueError(msg)
             return None
@@ -158,8 +166,9 @@ class ScoreOptions(Measure):
             threshold=None if threshold is None else read_number("--threshold", threshold, float),
             axis=options["scores_axis"] or "",
             files=options["scores_files"] or "",
-            regions=bool(options["scores_regions"]),
+            regions=options["scores_regions"] is not None,
             channels=options["scores_channels"] or "",
+            aupro_limit=_limit(options["scores_regions"]),
         )
 
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
@@ -175,6 +184,13 @@ class ScoreOptions(Measure):
         if not self.channels and classes.groups:
             is_groups = classes.labels.source.startswith("nnU-Net")
         return ScorePlan(self, classes, masks, GroupChannels.of(classes) if is_groups else None)
+
+
+def _limit(given: str | None) -> float:
+    """The limit of AUPRO on a command line."""
+    if given is None:
+        return LIMIT
+    return check_limit("--scores-regions", read_number("--scores-regions", given, float))
 
 
 def page_curves(histogram: ScoreHistogram, bins: int) -> Iterator[RowCurves]:
@@ -413,7 +429,8 @@ class ScorePlan(Plan):
     @cached_property
     def _formulas(self) -> dict[str, Formula]:
         measure, channels = self.measure, self.channels.num_classes
-        return formulas_of(channels, self.bins, measure.rows, regions=measure.regions)
+        limit = measure.aupro_limit if measure.regions else None
+        return formulas_of(channels, self.bins, measure.rows, limit=limit)
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
@@ -510,7 +527,7 @@ class ScorePlan(Plan):
     def way(self) -> Mapping[str, Json]:
         """Options that must be equal for scores to be comparable."""
         options = self.measure.to_dict()
-        compared = ("activation", "bins", "rows", "threshold", "regions")
+        compared = ("activation", "bins", "rows", "threshold", "regions", "aupro_limit")
         compared_options = {name: options[name] for name in compared}
         return compared_options | {"channels": "classes" if self.groups is None else "groups"}
 

@@ -199,6 +199,49 @@ def test_regions_are_counted_for_each_image(tmp_path, capsys):
             plan.check(Parts.of(plan.layout, cells=forged))
 
 
+def test_limit_of_aupro_is_in_its_name(tmp_path, capsys):
+    """Three regions of 1, 2 and 3 pixels; half of the second passes with all other pixels."""
+    truth = np.array([[[1, 0, 1, 0, 0, 1], [0, 0, 0, 1, 0, 1], [0, 0, 0, 0, 0, 1]]])
+    scores = np.where(truth == 1, 0.75, 0.25)
+    scores[0, 0, 2] = 0.25
+    start, paths = 2.5 / 3, []  # the overlap at a rate of 0; it rises to 1 at a rate of 1
+    for limit, name, title in (
+        (0.3, "aupro", "AUPRO 0.3"),
+        (0.05, "aupro_0.05", "AUPRO 0.05"),
+        (1, "aupro_1", "AUPRO 1"),
+    ):
+        options = ScoreOptions(regions=True, aupro_limit=limit)
+        run = segiou.score(truth, list(scores), labels=2, threshold=0.5, measures=[options])
+        report = run.report()
+        wanted = start + limit / 2 * (1 - start)
+        assert report.score(name, "1") == pytest.approx(wanted, abs=1e-9)
+        assert title in report.to_markdown(columns=[name])
+        assert [one for one in run.score_plans if one.startswith("aupro")] == [name]
+        assert title in report.to_html(run=run)
+        paths.append(str(tmp_path / f"{name}.sqlite"))
+        run.save(paths[-1])
+        assert segiou.Run.open(paths[-1]).report().score(name) == report.score(name)
+    assert main(["compare", *paths[:2], "--metric", "aupro"]) != 0
+    wanted = "without aupro; rescore with --scores --scores-regions; did you mean aupro_0.05?"
+    assert wanted in " ".join(capsys.readouterr().err.split())
+    assert main(["compare", *paths[:2], "--metric", "best_iou"]) != 0
+    assert "aupro_limit 0.3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", [0, -0.1, float("nan"), float("inf"), 1e-320, 1.01, 10**400])
+def test_limits_outside_the_rates(limit):
+    with pytest.raises(ValueError, match="aupro_limit"):
+        ScoreOptions(regions=True, aupro_limit=limit)
+
+
+def test_limit_needs_regions():
+    with pytest.raises(ValueError, match=r"aupro_limit=0\.05 needs regions=True"):
+        ScoreOptions(aupro_limit=0.05)
+    for wrong in (True, "0.1", None):
+        with pytest.raises(TypeError, match="aupro_limit"):
+            ScoreOptions(regions=True, aupro_limit=wrong)
+
+
 def test_refused():
     for wrong in ({"activation": "tanh"}, {"bins": 1}, {"rows": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
