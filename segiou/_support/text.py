@@ -52,6 +52,26 @@ def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
     return f"{', '.join(shown[:-1])}{last}{shown[-1]}"
 
 
+def option_text(value: Any) -> str:
+    """The value of an option in a list of options: "none" if it is empty.
+
+    >>> option_text(("labels", 3)), option_text((("a", ("b", "c")), ("d", ("e",)))), option_text(())
+    ('labels,3', 'a:b,c;d:e', 'none')
+    """
+    if value in (None, "", (), [], {}):
+        return "none"
+    if not isinstance(value, (tuple, list)):
+        return str(value)
+    nested = any(isinstance(part, (tuple, list)) for part in value)
+    return (";" if nested else ",").join(map(_part_text, value))
+
+
+def _part_text(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return ":".join(map(option_text, value))
+    return str(value)
+
+
 def called(name: str) -> str:
     r"""Write the name of a class; numbers get the prefix "class", control characters are escaped.
 

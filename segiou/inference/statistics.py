@@ -24,7 +24,7 @@ from segiou.inference.units import (
     unit_sums,
 )
 from segiou.measures.parts import Parts
-from segiou.measures.score import Score, weights_of
+from segiou.measures.score import OVERALL, Score, weights_of
 from segiou.measures.score_names import read_name, row_of
 from segiou.metrics.overall import mean
 from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label, scale_of
@@ -441,7 +441,7 @@ def _overall_score(
         (),
         _packed,
         lambda sums: function(_unpacked(sums))[..., None],
-        is_mean=False,
+        overall=OVERALL,
         scale=scale_of(name),
         each=lambda counts: function(counts)[:, None],
     )

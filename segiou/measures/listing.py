@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from inspect import cleandoc
 from typing import Any
 
-from segiou._support.text import Json
+from segiou._support.text import Json, option_text
 from segiou.document.parts import (
     GAP,
     Column,
@@ -61,7 +61,7 @@ def listed_measure(key: str) -> ListedMeasure:
         key=key,
         about=(kind.__doc__ or "").partition("\n")[0],
         scores=scores,
-        options={option.name: _text(getattr(usual, option.name)) for option in fields(usual)},
+        options={option.name: option_text(getattr(usual, option.name)) for option in fields(usual)},
         package=package_of(kind),
         source=f"{kind.__module__}.{kind.__qualname__}",
         details=cleandoc(kind.__doc__ or "").partition("\n\nExamples\n")[0],
@@ -72,12 +72,6 @@ def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
     """Every usable measure, segiou's own first, and the problems of the others."""
     measures, problems = loaded_measures()
     return [listed_measure(key) for key in measures], [*problems.values()]
-
-
-def _text(value: Any) -> str:
-    if value in (None, "", (), [], {}):
-        return "none"
-    return ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def measures_parts(listed: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:

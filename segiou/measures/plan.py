@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.numbers import COUNT
-from segiou._support.text import Json
+from segiou._support.text import Json, option_text
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import PLAN_CHECKS, guard
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.parts import Layout, Parts
-from segiou.measures.score import Better, Quantity, Score
+from segiou.measures.score import MEAN, Better, Quantity, Score, overall_of
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats
@@ -237,20 +237,25 @@ class Plan(ABC):
         """
         columns = tuple(map(counted.values_of, self.scores.values()))
         names = tuple(columns[0].rows) if columns else ()
-        values = np.array([column.values for column in columns]).reshape(-1, len(names))
-        usual = type(self.measure)().to_dict()
-        chosen = self.measure.to_dict().items()
-        options = ", ".join(f"{k}={v}" for k, v in chosen if v != usual.get(k)) or "default options"
+        values = np.array([column.values for column in columns]).reshape(len(columns), len(names))
         return ScoreTable(
             self.key,
             self.measure.title,
             (self.measure.__doc__ or "").partition("\n")[0],
             names,
             columns,
-            note=f"{self.measure.title}: {options}",
+            means=(overall_of(column.overall for column in columns),),
+            note=f"{self.measure.title}: {self.options_text or 'default options'}",
             of="class" if names == self.classes.labels.class_names else "structure",
             empty=(*np.isnan(values).all(0).tolist(), False),
         )
+
+    @property
+    def options_text(self) -> str:
+        """The options that differ from the defaults, for the note below the table."""
+        usual = type(self.measure)().to_dict()
+        chosen = self.measure.to_dict().items()
+        return ", ".join(f"{k}={option_text(v)}" for k, v in chosen if v != usual.get(k))
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Columns of the table of images: every score, its mean and each structure.
@@ -274,13 +279,14 @@ class Plan(ABC):
         """Titles and units of these columns; those without a direction cannot rank images."""
         described = []
         for name, values in self.columns(Parts.joined(self.layout, [])).items():
-            title, unit = "", ""
+            title, unit, overall = "", "", MEAN
             better: Better | None = "higher"
             if score := self.scores.get(name.partition(":")[0]):
                 title, unit, better = score.title, score.unit, score.better
+                overall = score.overall
             elif values.dtype.kind in "iu":
                 unit, better = COUNT, "lower" if name in self.error_columns else None
-            described.append(Quantity(name, title, unit=unit, better=better))
+            described.append(Quantity(name, title, unit=unit, better=better, overall=overall))
         return tuple(described)
 
     def alternative(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,6 +19,8 @@ from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio as divided
 
 Better = Literal["higher", "lower"]
+#: The usual name of an overall value, and that of one without a name of its own.
+MEAN, OVERALL = "mean", "overall"
 
 
 def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False) -> Floats:
@@ -66,16 +68,38 @@ class Quantity:
         integers, empty for ratios, which are shown in per cent.
     better : {"higher", "lower"}, optional
         Which values are better; None if neither is.
+    overall : str
+        What its overall value is called in tables: by default, the mean of the rows.
     """
 
     name: str
     title: str
     unit: str = field(default="", kw_only=True)
     better: Better | None = field(default="higher", kw_only=True)
+    overall: str = field(default=MEAN, kw_only=True)
 
     def described(self) -> dict[str, Json]:
-        """Title, unit and direction as plain values."""
-        return {"title": self.title, "unit": self.unit, "better": self.better}
+        """Title, unit, direction and name of the overall value as plain values."""
+        return {
+            "title": self.title,
+            "unit": self.unit,
+            "better": self.better,
+            "overall": self.overall,
+        }
+
+    @property
+    def overall_title(self) -> str:
+        """Name of the overall value in a sentence."""
+        return self._averaged(self.title)
+
+    def _averaged(self, title: str) -> str:
+        return f"{self.overall} {title}" if self.overall.endswith(MEAN) else title
+
+
+def overall_of(names: Iterable[str]) -> str:
+    """What several overall values in one row are called, from the names of each."""
+    distinct = {*names}
+    return distinct.pop() if len(distinct) == 1 else OVERALL
 
 
 @dataclass(frozen=True)
@@ -110,6 +134,9 @@ class Score(Quantity):
         which are shown in per cent.
     better : {"higher", "lower"}
         Which values are better; of a score always one of them.
+    overall : str
+        What the overall value is called in tables: ``"mean"`` if it is the mean of the classes or
+        structures, otherwise for example ``"harmonic mean"``, or ``"overall"``.
     alone : callable, optional
         Parts of N images → (N,) finite values, for scores that may be infinite.
     rule : str
@@ -117,8 +144,6 @@ class Score(Quantity):
     median_of : callable, optional
         Parts of N images → (N, K) values of the cases, if the score of a
         structure is their median; NaN where it is absent.
-    is_mean : bool
-        Whether the overall value is a mean of the classes or structures.
     include : ndarray of bool, shape (K,), optional
         Structures that the mean covers; all by default.
     weights : callable, optional
@@ -152,7 +177,6 @@ class Score(Quantity):
     alone: Callable[[Parts], Floats] | None = field(default=None, repr=False)
     rule: str = ""
     median_of: Callable[[Parts], Floats] | None = field(default=None, repr=False)
-    is_mean: bool = True
     include: NDArray[np.bool_] | None = field(default=None, repr=False)
     weights: Callable[[NDArray[Any]], Floats] | None = field(default=None, repr=False)
     scale: str = ""
@@ -162,7 +186,7 @@ class Score(Quantity):
     is_smooth: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("name", "title", "unit", "rule"):
+        for name in ("name", "title", "unit", "rule", "overall"):
             check_kind(f"the {name} of a score", getattr(self, name), str, "text")
         check_choice("better", self.better, ("higher", "lower"))
         object.__setattr__(self, "names", tuple(map(str, self.names)))
@@ -302,7 +326,7 @@ class Score(Quantity):
             each=lambda parts: only(self.of_images(parts)),
             alone=finite if alone else None,
             median_of=medians and (lambda parts: medians(parts)[:, at : at + 1]),
-            is_mean=False,
+            overall=OVERALL,
             include=np.ones(1, bool),
             occurs=None,
             weights=lambda sums: np.ones(1),
@@ -361,17 +385,22 @@ class Score(Quantity):
         return replace(self, include=taken, evaluate=evaluate, weights=weights, each=each)
 
     @property
+    def is_mean(self) -> bool:
+        """Whether the overall value is the mean of the classes or structures."""
+        return self.overall == MEAN
+
+    @property
     def overall_title(self) -> str:
         """Name of the overall value in a sentence."""
         if self.median_of is not None and self.is_mean:
             return f"mean of {self.title}"
-        return f"mean {self.title}" if self.is_mean else self.title
+        return super().overall_title
 
     @property
     def image_title(self) -> str:
         """Name of the value of one image in a sentence."""
         title = self.title.removeprefix("median ")
-        return f"mean {title}" if self.is_mean else title
+        return self._averaged(title)
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -76,6 +76,7 @@ class ScoreValues(Quantity):
             (whole,),
             unit=score.unit,
             better=score.better,
+            overall=score.overall,
             intervals=intervals,
             classes=_covered(score, total, values[1:]),
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from segiou._support.numbers import COUNT, NUMBER, shown
 from segiou._support.text import nouns
+from segiou.measures.score import MEAN
 from segiou.plots.score_axis import ScoreAxis, mark_special
 from segiou.plots.style import (
     IOU,
@@ -113,10 +114,10 @@ def class_bars(
         ends = [] if intervals is None else _whiskers(axes, rows, values, intervals)
         mark_special(axes, range(len(rows)), values)
         if np.isfinite(mean):
-            line: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.8, "label": "mean"}
+            line: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.8, "label": column.overall}
             axes.axvline(mean, color="black", **line)
         name_rows(axes, [row.name for row in rows])
-        note = mean_note(mean) + count_note(len(rows), len(every), axis.worst)
+        note = mean_note(mean, column.overall) + count_note(len(rows), len(every), axis.worst)
         axis.show(axes, [*values, mean, *ends], note)
     return axes
 
@@ -126,11 +127,11 @@ def axis_of(column: ScoreValues) -> ScoreAxis:
     return ScoreAxis(column.title, column.unit, column.better)
 
 
-def mean_note(mean: float) -> str:
-    """The part of an axis label that describes the mean."""
+def mean_note(mean: float, name: str = MEAN) -> str:
+    """The part of an axis label that describes the overall value."""
     if np.isnan(mean):
         return ""
-    return ", dashed: mean" if np.isfinite(mean) else f", mean: {shown(mean, NUMBER)}"
+    return f", dashed: {name}" if np.isfinite(mean) else f", {name}: {shown(mean, NUMBER)}"
 
 
 def count_note(drawn: int, total: int, which: str) -> str:

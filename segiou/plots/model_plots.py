@@ -153,7 +153,7 @@ def _comparison_scores(comparison: Comparison) -> Scores:
 
 def _axis_of(comparison: Comparison) -> ScoreAxis:
     """The axis of the score of a comparison."""
-    title = score_title(comparison.pairs[0])
+    title = score_title(comparison, comparison.pairs[0])
     return ScoreAxis(title, comparison.score_unit, comparison.better)
 
 
@@ -175,7 +175,7 @@ def _report_scores(models: Any, metric: str) -> Scores:
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
         name = f"{name} ({k + 1})" if name in by_model else name
         by_model[name] = [*column.means, *column.values]
-    return axis_of(column), [f"mean {column.title}", *class_names], by_model
+    return axis_of(column), [column.overall_title, *class_names], by_model
 
 
 @plot_kind

@@ -15,7 +15,7 @@ from segiou.inference.leave_one_out import jackknife
 from segiou.inference.statistics import Statistic, addends, means_of
 from segiou.inference.student import student, student_below
 from segiou.inference.units import Units, units_of
-from segiou.measures.score import Score
+from segiou.measures.score import OVERALL, Score
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.raters.result import (
@@ -127,7 +127,9 @@ class _Over(NamedTuple):
             return np.concatenate([np.full((*values.shape[:-1], 1), np.nan), values], axis=-1)
 
         names = tuple(map(str, range(number)))
-        score = Score("", "", names, lambda parts: parts, with_overall, is_mean=False, scale=scale)
+        score = Score(
+            "", "", names, lambda parts: parts, with_overall, overall=OVERALL, scale=scale
+        )
         of_units = self.units.sums(seen.astype(np.int64)) > 0
         units_seen = np.concatenate([[0], of_units.sum(0)])
         statistic = Statistic(score, self.units, self.units.sums(sums), units_seen)

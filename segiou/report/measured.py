@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.numbers import COUNT, cell, count, with_unit
 from segiou.document.parts import Cell, Column, Table
 from segiou.measures.plan import Counted
+from segiou.measures.score import MEAN
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -77,17 +78,20 @@ def cells_by_row(
 
 
 def _means(report: ReportNumbers, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """A line of the means, if intervals were given, which are added to the lines of all rows."""
+    """Lines of the overall values, if there are intervals, which all lines get."""
     scores, usual = report.scores_by_name.values(), report.intervals is None
-    means: dict[str, Any] = {score.name: score.value for score in scores}
+    means: dict[str, dict[str, Any]] = {MEAN: {"name": MEAN}}
+    for score in scores:
+        means.setdefault(score.overall, {"name": score.overall})[score.name] = score.value
     names = [score.name for score in scores if not (usual and score.name in PIXEL_SCORES)]
     intervals = {name: of_score for name in names if (of_score := report.intervals_of(name))}
     for name, of_score in intervals.items():
         lines = [(rows[ends.name], ends) for ends in of_score.classes if ends.name in rows]
-        for line, ends in ((means, of_score.overall), *lines):
+        whole = means[report.scores_by_name[name].overall]
+        for line, ends in ((whole, of_score.overall), *lines):
             line[f"{name}_low"] = ends.low
             line[f"{name}_high"] = ends.high
-    return [{"name": "mean", **means}] if intervals else []
+    return [*means.values()] if intervals else []
 
 
 def score_part(table: ScoreTable) -> Table:

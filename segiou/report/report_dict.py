@@ -29,11 +29,12 @@ class ValueDict(TypedDict):
 
 
 class ScoreDict(ValueDict):
-    """A score: its mean, the number of classes in the mean, and the values of its rows."""
+    """A score: its overall value and its name, the number of classes in a mean, and the rows."""
 
     title: str
     unit: str
     better: str | None
+    overall: str
     classes: int | None
     rows: dict[str, ValueDict]
 

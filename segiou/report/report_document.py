@@ -15,6 +15,7 @@ from segiou._support.text import called, capital, listed, plural
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.notebook import NAME
 from segiou.document.parts import GAP, TIE, Cell, Column, Facts, Html, Line, Part, Section, Table
+from segiou.measures.score import overall_of
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile
@@ -230,8 +231,9 @@ def _class_columns(
     report: Report, table: ScoreTable, columns: ClassColumns, means: bool
 ) -> Iterator[Column]:
     rows, last = rows_of(table), [""] * means
-    yield Column(table.of, [*table.rows, *["mean"] * means], 9, is_text=True)
     chosen = titled(table, columns)
+    whole = overall_of(column.overall for _, column in chosen)
+    yield Column(table.of, [*table.rows, *[whole] * means], 9, is_text=True)
     for i, (title, column) in enumerate(chosen):
         cells = [shown_cell(table, column, at) for at in range(len(rows) + means)]
         if i == 0 and not column.unit:

@@ -22,6 +22,7 @@ from segiou.inference.order_statistics import worst_mean_limits
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import class_score
 from segiou.labels.label_set import background_of
+from segiou.measures.score import MEAN, OVERALL
 from segiou.measures.score_names import not_measured, read_name
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
@@ -453,4 +454,5 @@ def _pixel_scores(report: ReportNumbers) -> Iterator[ScoreValues]:
                 mean = report._mean(metric.function)
         title = metric_label(name, report.unit)
         value, classes = (mean.value, mean.classes) if metric.per_class else (float(values), None)
-        yield ScoreValues(name, title, rows, (value,), classes=classes)
+        overall = MEAN if metric.per_class else OVERALL
+        yield ScoreValues(name, title, rows, (value,), classes=classes, overall=overall)

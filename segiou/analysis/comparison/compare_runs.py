@@ -339,6 +339,7 @@ class _Compared(NamedTuple):
             ),
             better=first.score.better,
             score_unit=first.score.unit,
+            overall=first.score.overall,
             run_scores=self.run_scores(models),
             stability=ranking if number > 2 else None,
             **units,

@@ -108,7 +108,7 @@ def _of_score(
     by_class = {row.name: row for row in pair.classes}
     unit = comparison.score_unit
     rows = [pair.overall, *(by_class.get(name) for name in classes)]
-    title = comparison_text.score_title(pair)
+    title = comparison_text.score_title(comparison, pair)
     for name, values in ((pair.a, "a"), (pair.b, "b")):
         cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
         yield Column(f"{title}, {name}", cells, 8)

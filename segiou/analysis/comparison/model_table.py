@@ -17,6 +17,7 @@ from segiou.document.findings import Finding
 from segiou.document.parts import Cell, Column, Part, Section, Table
 from segiou.inference.intervals import Interval, Intervals, confidence_intervals
 from segiou.inference.units import HasRunCounts, Metric
+from segiou.measures.score import overall_of
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 
 #: Options of a comparison that intervals of one model have as well.
@@ -26,8 +27,8 @@ _OF_INTERVALS = ("protocol", "groups", "blocks", "level", "resamples", "seed")
 _Rows = Mapping[tuple[str, str], Difference]
 #: The scores of the models by row, of each comparison.
 _Scores = tuple[Mapping[str, tuple["ModelScore", ...]], ...]
-#: The key of the score over all classes, which is not the name of a class, and its row.
-_MEAN, _ROW = "", "mean"
+#: The key of the score over all classes, which is not the name of a class.
+_MEAN = ""
 
 
 class ModelScore(NamedTuple):
@@ -90,7 +91,7 @@ class ModelTable(Finding):
         """
         for tables, names in self._tables:
             for name in names:
-                row: dict[str, Json] = {"class": name or _ROW}
+                row: dict[str, Json] = {"class": name or self._overall}
                 for comparison, table in zip(self.comparisons, tables, strict=True):
                     values = table.get(name, (ModelScore(math.nan),) * len(self.names))
                     for model, score in zip(self.names, values, strict=True):
@@ -106,6 +107,11 @@ class ModelTable(Finding):
         groups = [*dict.fromkeys(name for table in self.groups for name in table)]
         tables = [(self.scores, [*self.classes, _MEAN])]
         return [*tables, (self.groups, groups)] if groups else tables
+
+    @property
+    def _overall(self) -> str:
+        """What the row of the scores over all classes is called."""
+        return overall_of(comparison.overall for comparison in self.comparisons)
 
     @property
     def _has_intervals(self) -> bool:
@@ -124,7 +130,7 @@ class ModelTable(Finding):
             "level": self.comparisons[0].level,
             "scores": {
                 comparison.metric: {
-                    name or _ROW: [plain(score._asdict()) for score in scores]
+                    name or self._overall: [plain(score._asdict()) for score in scores]
                     for name, scores in table.items()
                 }
                 for comparison, table in zip(self.comparisons, self.scores, strict=True)
@@ -146,7 +152,7 @@ class ModelTable(Finding):
         for number, (tables, names) in enumerate(self._tables, 1):
             of_groups = number > 1
             head = "group" if of_groups else "class"
-            first = Column(head, [name or _ROW for name in names], 9, is_text=True)
+            first = Column(head, [name or self._overall for name in names], 9, is_text=True)
             columns = [
                 column
                 for comparison, table in zip(self.comparisons, tables, strict=True)
@@ -166,7 +172,7 @@ class ModelTable(Finding):
     ) -> Iterator[Column]:
         """The values of a model, and their intervals."""
         unit, model = comparison.score_unit, self.names[place]
-        title = comparison_text.score_title(comparison.pairs[0])
+        title = comparison_text.score_title(comparison, comparison.pairs[0])
         head = model if len(self.comparisons) == 1 else f"{title}, {model}"
         scores = [table[name][place] if name in table else None for name in names]
         key = f"{comparison.metric}:{model}"

@@ -58,7 +58,7 @@ from segiou.inference.units import (
     Units,
     difference,
 )
-from segiou.measures.score import Score
+from segiou.measures.score import OVERALL, Score
 from segiou.metrics.overall import mean
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -428,7 +428,7 @@ def _over(
 
 #: Ranks of a model on images, as a score.
 _RANKS = Score(
-    "rank", "rank", (), addends, means_of, better="lower", is_mean=False, scale="identity"
+    "rank", "rank", (), addends, means_of, better="lower", overall=OVERALL, scale="identity"
 )
 
 
@@ -444,7 +444,7 @@ def _case_mean(cases: Floats, score: Score, place: int, units: Units) -> Statist
         means_of,
         unit=score.unit,
         better=score.better,
-        is_mean=False,
+        overall=OVERALL,
         include=np.ones(1, bool) if names else None,
         scale=score.scale,
         over="I",

@@ -18,6 +18,7 @@ from segiou.document.parts import Part
 from segiou.inference.intervals import OverUnits
 from segiou.inference.significance import Power, is_significant
 from segiou.inference.units import FEW_UNITS, FEWEST_COMPARED
+from segiou.measures.score import MEAN
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.model_table import ModelTable
@@ -198,6 +199,8 @@ class Comparison(OverUnits, Finding, Drawable):
         Which values of the score are better.
     score_unit : str
         Unit of the score, such as ``"mm"``; empty for a ratio.
+    overall : str
+        What the score over all classes is called: ``"mean"``, or for example ``"harmonic mean"``.
     independence : str
         Why images are treated as independent, if they are.
     limit : Caution or None
@@ -224,6 +227,7 @@ class Comparison(OverUnits, Finding, Drawable):
     ranking: tuple[ModelRank, ...]
     pairs: tuple[PairComparison, ...]
     better: str = "higher"
+    overall: str = MEAN
     run_scores: tuple[tuple[float, ...], ...] = ()
     stability: Ranking | None = None
     uncommon_classes: tuple[str, ...] = ()

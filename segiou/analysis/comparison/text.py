@@ -39,9 +39,9 @@ def opening(comparison: Comparison, pair: PairComparison) -> list[str]:
     return [line for line in lines if line]
 
 
-def score_title(pair: PairComparison) -> str:
-    """The title of the score of a class, from that of the mean over classes."""
-    return pair.overall.name.removeprefix("mean ").removeprefix("of ")
+def score_title(comparison: Comparison, pair: PairComparison) -> str:
+    """The title of the score of a class, from that of the overall value."""
+    return pair.overall.name.removeprefix(f"{comparison.overall} ").removeprefix("of ")
 
 
 def caution(comparison: Comparison, pair: PairComparison) -> Caution | None:

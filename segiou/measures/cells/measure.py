@@ -22,7 +22,14 @@ from segiou.measures.cells.matching import (
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Plan
-from segiou.measures.score import Score, case_values, finite_parts, mean_of_parts, with_mean
+from segiou.measures.score import (
+    OVERALL,
+    Score,
+    case_values,
+    finite_parts,
+    mean_of_parts,
+    with_mean,
+)
 from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.metrics.ratio import Floats, exact_parts
 
@@ -186,7 +193,7 @@ class CellPlan(StructurePlan):
         def evaluate(flat: NDArray[Any]) -> Floats:
             return mean_of_parts(flat.reshape(*flat.shape[:-1], 1 + len(names), 3))
 
-        return Score(name, title, names, sums, evaluate, is_mean=False, rule="cases", each=values)
+        return Score(name, title, names, sums, evaluate, overall=OVERALL, rule="cases", each=values)
 
     def _mean_pq(self, parts: Parts) -> Floats:
         """Mean PQ of the classes in the truth of each image, (N, 1)."""

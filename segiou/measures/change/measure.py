@@ -16,7 +16,7 @@ from segiou.measures.mask_pair import Masks
 from segiou.measures.matrices import MatrixPlan, table_sums
 from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
-from segiou.measures.score import Score
+from segiou.measures.score import OVERALL, Score
 from segiou.metrics.ratio import Floats, ratio
 
 
@@ -25,11 +25,16 @@ class ChangeScores(TypedDict):
 
     sek: float
     f_scd: float
-    change_iou: float
+    scd_miou: float
     scd_score: float
 
 
-_TITLES = {"sek": "SeK", "f_scd": "F_scd", "change_iou": "IoU of change", "scd_score": "Score"}
+_TITLES = {
+    "sek": "SeK",
+    "f_scd": "F_scd",
+    "scd_miou": "mIoU of change and no change",
+    "scd_score": "SCD score",
+}
 
 
 def change_scores(matrix: Any) -> ChangeScores:
@@ -49,10 +54,10 @@ def change_scores(matrix: Any) -> ChangeScores:
         ``f_scd``
             Harmonic mean of the share of right classes among pixels predicted as changed, and
             among changed pixels.
-        ``change_iou``
+        ``scd_miou``
             Mean of the IoU of no change, and of change whatever its classes.
         ``scd_score``
-            0.3 · ``change_iou`` + 0.7 · ``sek``.
+            0.3 · ``scd_miou`` + 0.7 · ``sek``.
 
         NaN without pixels.
 
@@ -71,7 +76,7 @@ def change_scores(matrix: Any) -> ChangeScores:
     Examples
     --------
     >>> found = change_scores([[6, 1, 0], [1, 2, 0], [0, 1, 1]])
-    >>> round(found["change_iou"], 4), round(found["f_scd"], 4)
+    >>> round(found["scd_miou"], 4), round(found["f_scd"], 4)
     (0.7083, 0.6)
     """
     table = counts_array(matrix, "matrix")
@@ -95,7 +100,7 @@ def _total(table: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(table.sum((-2, -1)))
 
 
-def _change_iou(table: NDArray[Any]) -> Floats:
+def _mean_iou(table: NDArray[Any]) -> Floats:
     """Mean of both; 1 for change if nothing changed in either."""
     unchanged, changed = _of_change(table)
     return np.asarray((unchanged + np.where(_total(table) > 0, _or_one(changed), np.nan)) / 2)
@@ -125,13 +130,13 @@ def _f_scd(table: NDArray[Any]) -> Floats:
 
 
 def _score(table: NDArray[Any]) -> Floats:
-    return np.asarray(0.3 * _change_iou(table) + 0.7 * _separated_kappa(table))
+    return np.asarray(0.3 * _mean_iou(table) + 0.7 * _separated_kappa(table))
 
 
 _FORMULAS: dict[str, Callable[[NDArray[Any]], Floats]] = {
     "sek": _separated_kappa,
     "f_scd": _f_scd,
-    "change_iou": _change_iou,
+    "scd_miou": _mean_iou,
     "scd_score": _score,
 }
 
@@ -172,6 +177,6 @@ class ChangePlan(MatrixPlan):
     def _of(self, name: str, formula: Callable[[NDArray[Any]], Floats]) -> Score:
         def evaluate(sums: NDArray[Any]) -> Floats:
             value = formula(self.tables(sums)[..., :-1])
-            return np.repeat(value[..., None], 2, -1)
+            return value[..., None]
 
-        return Score(name, _TITLES[name], ("change",), table_sums, evaluate, is_mean=False)
+        return Score(name, _TITLES[name], (), table_sums, evaluate, overall=OVERALL)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
+from segiou._support.text import listed
 from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.measures.mask_pair import Masks
 from segiou.measures.matrices import MatrixPlan, table_sums
@@ -103,6 +104,13 @@ class ClassSetPlan(MatrixPlan):
 
     measure: ClassSetOptions
 
+    @property
+    def options_text(self) -> str:
+        """The classes of each set."""
+        names = np.array(self.classes.labels.class_names, object)
+        sets = zip(self.measure.sets, self.members, strict=True)
+        return "; ".join(f"{name}: {listed(names[row].tolist(), 8)}" for (name, _), row in sets)
+
     @cached_property
     def members(self) -> NDArray[np.bool_]:
         """Whether each set has each class, (S, C)."""
@@ -126,8 +134,8 @@ class ClassSetPlan(MatrixPlan):
     def scores(self) -> Mapping[str, Score]:
         """Mean IoU of each set, and the harmonic mean of these."""
         names = tuple(name for name, _ in self.measure.sets)
-        title = "mean IoU of sets"
-        score = Score("set_iou", title, names, table_sums, self._evaluate, is_mean=False)
+        overall = "harmonic mean"
+        score = Score("set_iou", "mIoU", names, table_sums, self._evaluate, overall=overall)
         return {score.name: score}
 
     def _evaluate(self, sums: NDArray[Any]) -> Floats:

@@ -19,7 +19,7 @@ from segiou.measures.mask_pair import Masks
 from segiou.measures.matrices import MatrixPlan, table_sums
 from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
-from segiou.measures.score import Score, weights_of, with_mean
+from segiou.measures.score import MEAN, Score, weights_of, with_mean
 from segiou.metrics.ratio import Floats, ratio
 
 #: True class, predicted class and the cost of a pixel.
@@ -126,6 +126,13 @@ class CostPlan(MatrixPlan):
 
     measure: CostOptions
 
+    @property
+    def options_text(self) -> str:
+        """The costs that are not 1."""
+        costs = [f"{true} predicted as {pred} {cost:g}" for true, pred, cost in self.measure.costs]
+        weighed = ["classes weigh the same"] * self.measure.balanced
+        return "; ".join([*costs, *weighed])
+
     @cached_property
     def weights(self) -> Floats:
         """Cost of each confusion, (C, C + 1); no class costs as much as the worst one."""
@@ -158,7 +165,7 @@ class CostPlan(MatrixPlan):
             unit="number",
             better="lower",
             rule="balanced" if is_mean else "",
-            is_mean=is_mean,
+            overall=MEAN if is_mean else "all pixels",
             include=include if is_mean else None,
             weights=(lambda sums: weights_of(evaluate(sums)[1:], include)) if is_mean else None,
         )

@@ -38,7 +38,7 @@ from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Measure, read_number
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Alternative, Counted, Plan
-from segiou.measures.score import Score, weights_of, with_mean
+from segiou.measures.score import MEAN, OVERALL, Score, weights_of, with_mean
 from segiou.measures.score_table import Chart, RowCurves, ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.measures.scores.files import ClassFiles, ScoreShape, read_scores
@@ -455,7 +455,7 @@ class ScorePlan(Plan):
             evaluate,
             self._seen,
             better=formula.better,
-            is_mean=is_mean,
+            overall=MEAN if is_mean else OVERALL,
             include=include if is_mean else None,
             weights=(lambda flat: weights_of(evaluate(flat)[1:], include)) if is_mean else None,
         )

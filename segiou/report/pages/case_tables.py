@@ -70,7 +70,7 @@ def _table(
     return CaseTable(
         key,
         f"{columns[0].title or columns[0].name.partition(':')[0]} per {image}{unit}",
-        tuple(printable(c.name.partition(":")[2] or "mean") for c in columns),
+        tuple(printable(c.name.partition(":")[2] or c.overall) for c in columns),
         "descending" if lower else "ascending",
         rows,
         len(ids) - len(order),

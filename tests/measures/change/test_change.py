@@ -20,18 +20,18 @@ MATRIX = [[6, 1, 0], [1, 2, 0], [0, 1, 1]]
 def test_hand_computed_scores():
     found = change_scores(MATRIX)
     # Unchanged: 6 of 6 + 1 + 1. Changed: 12 - 7 - 7 + 6 = 4 of 12 - 6.
-    assert found["change_iou"] == pytest.approx((6 / 8 + 4 / 6) / 2)
+    assert found["scd_miou"] == pytest.approx((6 / 8 + 4 / 6) / 2)
     # 3 changed pixels have their class, of 12 - 7 predicted as changed and 12 - 7 changed.
     assert found["f_scd"] == pytest.approx(3 / 5)
     # Without the 6: 3 of 6 agree, rows 1, 3, 2 and columns 1, 4, 1 agree by chance in 15/36.
     kappa = (3 / 6 - 15 / 36) / (1 - 15 / 36)
     assert found["sek"] == pytest.approx(kappa * math.exp(4 / 6 - 1))
-    assert found["scd_score"] == pytest.approx(0.3 * found["change_iou"] + 0.7 * found["sek"])
+    assert found["scd_score"] == pytest.approx(0.3 * found["scd_miou"] + 0.7 * found["sek"])
 
 
 def test_nothing_changed_and_nothing_there():
     same = change_scores([[5, 0], [0, 0]])
-    assert (same["change_iou"], same["sek"]) == (1, 0)
+    assert (same["scd_miou"], same["sek"]) == (1, 0)
     assert math.isnan(same["f_scd"])
     assert np.isnan([*change_scores(np.zeros((3, 3), int)).values()]).all()
 
@@ -40,7 +40,7 @@ def test_nothing_changed_and_nothing_there():
 def test_values_of_scannet():
     golden = json.loads(GOLDEN.read_text())
     found = change_scores(golden["hist"])
-    names = {"sek": "SeK", "f_scd": "F_scd", "change_iou": "mIoU", "scd_score": "score"}
+    names = {"sek": "SeK", "f_scd": "F_scd", "scd_miou": "mIoU", "scd_score": "score"}
     for ours, theirs in names.items():
         assert found[ours] == pytest.approx(golden[theirs], abs=1e-12)
 
