@@ -21,6 +21,8 @@ RASTER_SUFFIXES = frozenset(
 )
 #: Extensions of MATLAB and HDF5 files, which are masks in folders without any of the others.
 ARRAY_SUFFIXES = frozenset({".mat", ".h5", ".hdf5"})
+#: Extensions of headers of NIfTI whose data are in other files: masks in folders without others.
+HEADER_SUFFIXES = (".hdr", ".hdr.gz")
 #: The problem of a file where a folder is expected.
 IS_A_FILE = "is a file, not a folder"
 #: The problem of a pickle, and its fix.
@@ -36,7 +38,10 @@ UNSUPPORTED = {
     **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), IS_A_PICKLE),
     ".safetensors": "has arrays by name; pass the file in place of a folder",
     **dict.fromkeys((".mgz", ".mgh"), "is a volume of FreeSurfer; convert it with mri_convert"),
-    ".hdr": "is the header of another file; pass that file",
+    **dict.fromkeys(
+        HEADER_SUFFIXES,
+        "is the header of another file; pass that file, or a local folder of NIfTI pairs",
+    ),
     **dict.fromkeys(
         (".csv", ".tsv"),
         "is read in place of a folder if it has run lengths (columns ImageId and EncodedPixels)",
@@ -88,7 +93,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
-    masks = _below(root, MASK_SUFFIXES) or _below(root, RASTER_SUFFIXES)
+    masks = _below(root, MASK_SUFFIXES) or _headers_below(root) or _below(root, RASTER_SUFFIXES)
     masks = masks or _below(root, ARRAY_SUFFIXES)
     masks = masks or _below(root, _plugin_suffixes())
     if not masks:
@@ -98,6 +103,16 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
             raise ValueError(msg)
         check_found(masks, root, _below(root))
     return masks
+
+
+def _headers_below(root: Path) -> dict[str, str]:
+    """Headers of volumes whose data are in other files; none if the first is not of a volume."""
+    headers = _below(root, HEADER_SUFFIXES)
+    if headers:
+        from segiou.masks.formats.nifti_pairs import starts_as_volume
+
+        return headers if starts_as_volume(next(iter(headers.values()))) else {}
+    return {}
 
 
 def is_raster(path: str | Path) -> bool:
@@ -143,7 +158,7 @@ def split_ending(name: str) -> tuple[str, str]:
     if ending == ".bin" and stem.endswith("_lidarseg"):
         # Other .bin files, such as point coordinates, are not masks.
         return stem.removesuffix("_lidarseg"), "_lidarseg.bin"
-    if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
+    if ending.lower() == ".gz" and stem.lower().endswith((".nii", ".hdr", ".img")):
         return stem[:-4], f"{stem[-4:]}{ending}"
     return stem, ending
 

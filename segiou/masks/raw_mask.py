@@ -28,7 +28,7 @@ _RANDOM = re.compile(r" ?['\"]?\S*(?:segiou-\w+|/vsi\w+)/[^\s'\"]*['\"]?| ?\(0x[
 #: Errors of libraries whose text does not describe the file.
 _SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 #: Extensions of label volumes.
-VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd")
+VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd", ".hdr", ".hdr.gz")
 #: Extension of point cloud labels.
 POINT_SUFFIX = ".label"
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")

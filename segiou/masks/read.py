@@ -17,6 +17,7 @@ from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.finding import (
     ARRAY_SUFFIXES,
+    HEADER_SUFFIXES,
     IS_A_PICKLE,
     MASK_SUFFIXES,
     RASTER_SUFFIXES,
@@ -24,6 +25,7 @@ from segiou.masks.finding import (
     is_raster,
     split_ending,
 )
+from segiou.masks.formats.nifti_pairs import as_header, is_pair_header, joined
 from segiou.masks.raw_mask import (
     POINT_SUFFIX,
     SOFT_EDGES,
@@ -113,7 +115,7 @@ def open_mask(path: str | Path) -> RawMask:
         frames, is not fully opaque, or contains floats.
     """
     check_path("path", path)
-    path = Path(path).expanduser()
+    path = as_header(Path(path).expanduser())
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise MaskError(path, "is not a regular file")
@@ -127,7 +129,10 @@ def open_mask(path: str | Path) -> RawMask:
 
                 return _volume_mask(read_volume(path))
             file.seek(0)
-            return from_bytes(file.read(), path)
+            data = file.read()
+        if is_pair_header(path):
+            data, _ = joined(data, path, lambda other: (Path(other).read_bytes(), None))
+        return from_bytes(data, path)
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
 
@@ -215,7 +220,8 @@ def from_bytes(
         return data
     check_content(data, path)
     ending = split_ending(str(path))[1].lower()
-    raw = None if ending in MASK_SUFFIXES else _added_or_unsupported(data, path, ending)
+    is_known = ending in MASK_SUFFIXES or ending in HEADER_SUFFIXES
+    raw = None if is_known else _added_or_unsupported(data, path, ending)
     if ending in ARRAY_SUFFIXES and raw is None:
         from segiou.masks.formats.array_files import array_mask
 

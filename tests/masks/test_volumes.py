@@ -574,15 +574,6 @@ def test_files_without_an_orientation_are_compared_by_shape(tmp_path, side, geom
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=n, geometry=geometry)
 
 
-@pytest.mark.parametrize("kind", [nibabel.Nifti1Pair, nibabel.AnalyzeImage])
-def test_pairs_of_files_say_how_to_convert_them(tmp_path, kind):
-    kind(labels().astype(np.int16), AFFINE).to_filename(tmp_path / "a.img")
-    with pytest.raises(MaskError, match=r"is the data of the volume a\.hdr; .*nib-convert a\.img"):
-        read_mask(tmp_path / "a.img")
-    with pytest.raises(MaskError, match=r"header of another file; pass that file"):
-        read_mask(tmp_path / "a.hdr")
-
-
 @pytest.mark.parametrize("ending", [".nrrd", ".mha"])
 def test_errors_of_itk_name_the_file_only(tmp_path, ending):
     path = tmp_path / f"a{ending}"

@@ -48,6 +48,11 @@ def nifti(path, values):
     nibabel.save(nibabel.Nifti1Image(values[..., None], np.eye(4)), path)
 
 
+def nifti_pair(path, values):
+    nibabel = pytest.importorskip("nibabel")
+    nibabel.Nifti1Pair(values[..., None], np.eye(4)).to_filename(path)
+
+
 def itk(path, values):
     itk = pytest.importorskip("SimpleITK")
     itk.WriteImage(itk.GetImageFromArray(values[None]), str(path), useCompression=len(values) > 3)
@@ -71,6 +76,7 @@ FORMATS = {
     "a.label": points,
     "a_lidarseg.bin": lidarseg,
     "a.nii.gz": nifti,
+    "a.hdr": nifti_pair,
     **dict.fromkeys(("a.nrrd", "a.mha", "a.mhd"), itk),
     "b.tiff": tiff,
     "c.tiff": color_map,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,9 +36,11 @@ def open_by_gdal(
 
 def open_raster(path: str | Path) -> RawMask:
     """Open a raster by GDAL; its values are read window by window."""
-    _check_no_pair(Path(path))
-    need = "needs GDAL: pip install 'segiou[geo]'"
-    dataset = open_by_gdal(path, str(path), need, "cannot be opened by GDAL", _GDAL)
+    alone = ""
+    if str(path).lower().endswith(".img"):
+        alone = f"; the data of a NIfTI volume need {Path(path).stem}.hdr, which is missing"
+    need = f"needs GDAL: pip install 'segiou[geo]'{alone}"
+    dataset = open_by_gdal(path, str(path), need, f"cannot be opened by GDAL{alone}", _GDAL)
     try:
         _check_bands(dataset, path)
     except MaskError:
@@ -55,17 +56,6 @@ def open_raster(path: str | Path) -> RawMask:
         *_system_of(dataset.crs),
     )
     return RawMask(values, "raster", dataset.driver, raster=raster)
-
-
-def _check_no_pair(path: Path) -> None:
-    """MaskError for the data of a pair of NIfTI or Analyze files, which are not a raster."""
-    header = path.with_suffix(".hdr")
-    with suppress(OSError), header.open("rb") as file:
-        first = file.read(4)
-        if 348 in {int.from_bytes(first, order) for order in ("little", "big")}:
-            name = path.with_suffix(".nii.gz").name
-            problem = f"is the data of the volume {header.name}; convert both into one file: "
-            raise MaskError(path, f"{problem}nib-convert {path.name} {name} (nibabel)")
 
 
 def _check_bands(dataset: Any, path: str | Path) -> None:

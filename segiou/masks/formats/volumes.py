@@ -24,6 +24,7 @@ from segiou.masks.formats.itk_headers import (
     needed_library,
     nrrd_parts,
 )
+from segiou.masks.formats.nifti_pairs import as_header, is_pair_header, joined
 from segiou.masks.formats.numpy_files import Fits, as_integers, others_than_integers
 from segiou.masks.formats.slicer import flattened, numbered
 from segiou.masks.raw_mask import MaskError, RawMask, Volume, check_content, damage
@@ -50,7 +51,8 @@ def read_volume(path: str | Path) -> Volume:
     Parameters
     ----------
     path : str or path
-        A ``.nii``, ``.nii.gz``, ``.nrrd``, ``.nhdr``, ``.mha`` or ``.mhd`` file.
+        A ``.nii``, ``.nii.gz``, ``.nrrd``, ``.nhdr``, ``.mha`` or ``.mhd`` file, or one of the
+        two files of a NIfTI pair (``.hdr`` and ``.img``).
 
     Raises
     ------
@@ -72,8 +74,11 @@ def read_volume(path: str | Path) -> Volume:
     ((0.5, 0.5, 3.0), 'PIR')
     """
     check_path("path", path)
-    path = Path(path).expanduser()
+    path = as_header(Path(path).expanduser())
     try:
+        if is_pair_header(path):
+            data, _ = joined(path.read_bytes(), path, lambda name: (Path(name).read_bytes(), None))
+            return volume_from_bytes(data, path)
         if (header := _plain_header(path)) is None:
             return volume_from_bytes(path.read_bytes(), path)
     except OSError as error:
@@ -256,7 +261,8 @@ def _other_problem(head: bytes) -> str:
     """Why a header is not that of a NIfTI file."""
     if head[344:348] == b"ni1\0":
         return (
-            "is a NIfTI header with its data in another file; convert it: nib-convert A.img A.nii"
+            "is a NIfTI header with its data in another file; read both as .hdr and .img from a "
+            "local folder, or convert them: nib-convert A.img A.nii"
         )
     if len(head) < 348:
         return f"is truncated: a NIfTI header has 348 bytes, found {len(head)}; copy it again"

@@ -22,6 +22,7 @@ from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
 from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, masks_among
 from segiou.masks.formats.image_files import Scratch, read_small
+from segiou.masks.formats.nifti_pairs import as_header, data_of, is_pair_header, joined
 from segiou.masks.raw_mask import MaskError, RawMask
 
 #: Size limit of masks in archives and at URLs; larger masks must be separate local files.
@@ -120,7 +121,9 @@ class LocalFolder:
         path : str
             The file.
         """
-        return stamp_of(path)
+        stamp = stamp_of(path)
+        other = data_of(path) if is_pair_header(path) else None
+        return stamp if other is None else stamp.joined(stamp_of(other))
 
     def read_small(self, path: str, scratch: Scratch) -> tuple[bytes | RawMask, Stamp] | None:
         """The result of :meth:`read` for a small regular file, decoded if it is a plain PNG mask.
@@ -137,6 +140,8 @@ class LocalFolder:
         tuple of bytes or RawMask, and Stamp
             None if the file must be read with more care.
         """
+        if is_pair_header(path):
+            return None
         small = read_small(path, _TICK_NS, scratch)
         return small and (small[0], Stamp(*small[1]))
 
@@ -153,13 +158,22 @@ class LocalFolder:
         MaskError
             If it is not a regular file, cannot be read, or changes meanwhile.
         """
-        try:
-            for _ in range(_TRIES):
-                if (content := _read_once(path)) is not None:
-                    return content
-        except OSError as error:
-            raise MaskError(path, os_problem(error)) from error
-        raise MaskError(path, "changed while being read; wait until it is fully written")
+        data, stamp = _read_local(path)
+        if not is_pair_header(path):
+            return data, stamp
+        data, other = joined(data, path, _read_local)
+        return data, stamp.joined(other)
+
+
+def _read_local(path: str) -> tuple[bytes, Stamp]:
+    """The content of a regular file that does not change meanwhile, and its stamp."""
+    try:
+        for _ in range(_TRIES):
+            if (content := _read_once(path)) is not None:
+                return content
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+    raise MaskError(path, "changed while being read; wait until it is fully written")
 
 
 @dataclass(frozen=True)
@@ -175,8 +189,9 @@ class PatternFolder(LocalFolder):
             If nothing matches, or a matching folder contains no masks.
         """
         files: dict[str, str] = {}
-        places = matches(self.root)
-        masks = {*masks_among(Path(place).name for place in places)}
+        places = {str(as_header(Path(place))): kept for place, kept in matches(self.root).items()}
+        names = [Path(place).name for place in places]
+        masks = {*masks_among(names)} or {name for name in names if is_pair_header(name)}
         for place, kept in places.items():
             if Path(place).is_dir():
                 inner = find_masks(place)

@@ -11,6 +11,7 @@ from typing import Any
 
 from segiou._support.files import Stamp
 from segiou.masks.finding import check_found
+from segiou.masks.formats.nifti_pairs import as_header
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.reading import Reading
 from segiou.masks.sources.adjusted import AdjustedSource, place_of
@@ -79,7 +80,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         root = path / "labels" if (path / "images").is_dir() else path
         if is_yolo(root):
             return YoloFolder(str(root))
-    return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(path))
+    return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(as_header(path)))
 
 
 def _has_segments(file: Path) -> bool:
