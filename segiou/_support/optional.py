@@ -131,13 +131,19 @@ def import_whole(module: str) -> Any:
         return import_module(module)
 
 
-def import_extra(module: str, need: str, extra: str) -> Any:
-    """Import a module that an extra installs; the error names the extra."""
+@contextmanager
+def extra_named(need: str, extra: str) -> Iterator[None]:
+    """Name the extra that is needed in an ImportError of the imports within."""
     try:
-        return import_module(module)
+        yield
     except ImportError as error:
         msg = f"{need}: pip install 'segiou[{extra}]'"
         raise ImportError(msg) from error
+
+
+def import_extra(module: str, need: str, extra: str) -> Any:
+    """Import a module that an extra installs; the error names the extra."""
+    return extra_named(need, extra)(import_module)(module)
 
 
 @cache

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from segiou._support.optional import import_extra
 from segiou.hooks._frameworks import joins_loaders
-from segiou.hooks._scoring import missing
 from segiou.report.formats import format_of
 from segiou.report.report import Report
 
@@ -18,12 +18,11 @@ def _callback() -> Any:
     # The package that is already imported comes first.
     packages = ["lightning.pytorch", "pytorch_lightning"]
     packages.sort(key=lambda name: name not in sys.modules)
-    for name in packages:
-        try:
-            return import_module(name).Callback
-        except ImportError as error:
-            reason = error
-    raise missing("lightning", "lightning") from reason
+    try:
+        return import_module(packages[0]).Callback
+    except ImportError:
+        need = "segiou.hooks.lightning needs lightning"
+        return import_extra(packages[1], need, "lightning").Callback
 
 
 Callback: Any = _callback()

@@ -547,9 +547,3 @@ class Counting:
 def digest(data: Any) -> list[int]:
     """SHA-256 of plain data."""
     return [*hashlib.sha256(json.dumps(data, sort_keys=True).encode()).digest()]
-
-
-def missing(framework: str, extra: str, *, module: str | None = None) -> ImportError:
-    """The error of a hook whose framework is not installed; module defaults to the extra."""
-    msg = f"segiou.hooks.{module or extra} needs {framework}: pip install 'segiou[{extra}]'"
-    return ImportError(msg)

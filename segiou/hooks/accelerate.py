@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.optional import extra_named
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.hooks._repeats import warn_of_accelerate
-from segiou.hooks._scoring import missing
 
-try:
+with extra_named("segiou.hooks.accelerate needs accelerate", "accelerate"):
     import torch
     from accelerate import Accelerator
-except ImportError as error:
-    raise missing("accelerate", "accelerate") from error
 
 from segiou.hooks.distributed import Counted, DeferredErrors, add_up
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from segiou._support.arguments import check_kind
+from segiou._support.optional import extra_named
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import SparseConfusionCounts
-from segiou.hooks._scoring import missing
 
-try:
+with extra_named("segiou.hooks.distributed needs torch", "torch"):
     from torch import distributed
-except ImportError as error:
-    raise missing("torch", "torch", module="distributed") from error
 
 __all__ = ["DeferredErrors", "all_reduce"]
 

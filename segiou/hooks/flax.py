@@ -5,13 +5,12 @@ from __future__ import annotations
 from inspect import Signature, signature
 from typing import Any, Unpack
 
-from segiou.hooks._scoring import Counting, missing, scoring_of
+from segiou._support.optional import extra_named
+from segiou.hooks._scoring import Counting, scoring_of
 from segiou.hooks.hook_options import HookOptions
 
-try:
+with extra_named("segiou.hooks.flax needs flax", "flax"):
     from flax import nnx
-except ImportError as error:
-    raise missing("flax", "flax") from error
 
 from segiou.hooks.jax import PixelCounter
 

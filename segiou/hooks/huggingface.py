@@ -6,16 +6,15 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+from segiou._support.optional import extra_named
 from segiou.hooks._frameworks import evaluation
 from segiou.hooks._reading import first_output, upsampled
-from segiou.hooks._scoring import ChannelScoring, HistogramScoring, missing, scoring_of
+from segiou.hooks._scoring import ChannelScoring, HistogramScoring, scoring_of
 
-try:
+with extra_named("segiou.hooks.huggingface needs transformers and accelerate", "huggingface"):
     import torch
     from accelerate.state import GradientState
     from transformers import EvalPrediction
-except ImportError as error:
-    raise missing("transformers and accelerate", "huggingface") from error
 
 from segiou.hooks.evaluate import mean_iou
 from segiou.hooks.hook_options import TorchOptions

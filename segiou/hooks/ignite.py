@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
+from segiou._support.optional import extra_named
 from segiou.hooks._frameworks import attached_names
 from segiou.hooks._repeats import warn_of_repeated_images
-from segiou.hooks._scoring import Counting, fix_of_repeats, missing, scoring_of
+from segiou.hooks._scoring import Counting, fix_of_repeats, scoring_of
 
-try:
+with extra_named("segiou.hooks.ignite needs pytorch-ignite", "ignite"):
     import torch
     from ignite import distributed as idist
     from ignite.engine import Engine
     from ignite.metrics import Metric
     from ignite.metrics.metric import EpochWise, MetricUsage, reinit__is_reduced, sync_all_reduce
-except ImportError as error:
-    raise missing("pytorch-ignite", "ignite") from error
 
 from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch_counts import TorchCounter

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Unpack
 
 from segiou._support.arguments import check_options
+from segiou._support.optional import extra_named
 from segiou.hooks._reading import whole_numbers, with_shape, without_channel
-from segiou.hooks._scoring import missing
 
-try:
+with extra_named("segiou.hooks.jax needs jax", "jax"):
     import jax
     import jax.numpy as jnp
-except ImportError as error:
-    raise missing("jax", "jax") from error
 
 import numpy as np
 

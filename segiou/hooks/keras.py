@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Unpack
 
+from segiou._support.optional import extra_named
 from segiou._support.text import plural
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
@@ -12,16 +13,14 @@ from segiou.counting.arrays import to_host
 from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA
 from segiou.hooks._compiled import BASE
 from segiou.hooks._frameworks import compiled_metrics
-from segiou.hooks._scoring import ChannelScoring, Counting, HistogramScoring, missing, scoring_of
+from segiou.hooks._scoring import ChannelScoring, Counting, HistogramScoring, scoring_of
 from segiou.hooks.hook_options import HookOptions
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
 
-try:
+with extra_named("segiou.hooks.keras needs keras and its backend, such as torch or jax", "keras"):
     import keras
     from keras import ops
-except ImportError as error:
-    raise missing("keras and its backend, such as torch or jax", "keras") from error
 
 from segiou.hooks._keras_counts import KerasCounts, mask_of, number_of
 from segiou.hooks._keras_scores import scores_of_sums

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from segiou._support.arguments import check_options
-from segiou.hooks._scoring import ChannelScoring, Scoring, missing, scoring_of
+from segiou._support.optional import extra_named
+from segiou.hooks._scoring import ChannelScoring, Scoring, scoring_of
 from segiou.hooks.hook_options import TorchOptions
 
-try:
+with extra_named("segiou.hooks.mmengine needs mmengine", "mmengine"):
     from mmengine.dist import get_world_size
     from mmengine.evaluator import BaseMetric
     from mmengine.registry import METRICS
-except ImportError as error:
-    raise missing("mmengine", "mmengine") from error
 
 from segiou.counting.counts import Cells
 from segiou.hooks.distributed import DeferredErrors, all_reduce

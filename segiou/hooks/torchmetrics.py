@@ -4,16 +4,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from segiou._support.optional import extra_named
 from segiou.hooks._frameworks import is_logged, wrapper_of
 from segiou.hooks._repeats import warn_in_loops
-from segiou.hooks._scoring import Counting, fix_of_repeats, missing, scoring_of
+from segiou.hooks._scoring import Counting, fix_of_repeats, scoring_of
 from segiou.hooks.hook_options import Scores, TorchOptions
 
-try:
+with extra_named("segiou.hooks.torchmetrics needs torchmetrics", "torchmetrics"):
     import torch
     from torchmetrics import Metric
-except ImportError as error:
-    raise missing("torchmetrics", "torchmetrics") from error
 
 from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch_counts import TorchCounter
