@@ -325,6 +325,9 @@ def _channel_hint(first: tuple[int, ...], second: tuple[int, ...], names: Sequen
         return f"; upsample scores of {names[1]} first, e.g. with torch.nn.functional.interpolate"
     longer, shorter = (first, second) if len(first) > len(second) else (second, first)
     axes = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
+    if axes and longer[axes[-1]] == 1:
+        side = names[longer is second]
+        return f"; axis {axes[-1]} of {side} has size 1, so pass {side}[{':, ' * axes[-1]}0]"
     if len(axes) != 1:
         return ""
     if longer is first:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.accumulators.channel_counts import ChannelCounts, check_channels
+from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import check_same_shape, dtype_name, exceeds
@@ -127,6 +128,29 @@ class CompiledChannels:
         return counted
 
 
+class CompiledMatrix(CodeTables):
+    """Counts batches like a :class:`segiou.ConfusionMatrix`, to the same integers."""
+
+    def __init__(self, ops: Operations, matrix: ConfusionMatrix) -> None:
+        super().__init__(ops, Encoding.of_classes(matrix.options))
+        self.matrix = matrix
+
+    def counts_of(self, sums: Any, xp: Any) -> tuple[Counts, Any]:
+        """Counts of the classes, and the number of bad values."""
+        classes = self.matrix.num_classes
+        whole = xp.reshape(sums[:-1], (classes + 2, classes + 1))
+        table, bad = whole[:classes], sums[-1] + xp.sum(whole[-1])
+        if self.encoding.unassigned == "error":
+            bad = bad + xp.sum(table[:, -1])
+        tp, truth = xp.diagonal(table), xp.sum(table, axis=1)
+        pred = xp.sum(table[:, :-1], axis=0)
+        return Counts.trusted(tp, pred - tp, truth - tp, xp.sum(truth) - truth - pred + tp), bad
+
+    def read(self, sums: NDArray[np.int64], maxima: Any, batches: int) -> ConfusionMatrix:
+        """Counts of sums from a device; raises for undeclared values and unusable scores."""
+        return self.matrix.empty().add(read_counts(self.encoding, sums, maxima), pairs=batches)
+
+
 class CompiledCounts:
     """Counts batches like an accumulator: a matrix, channels or score histograms."""
 
@@ -139,7 +163,7 @@ class CompiledCounts:
         elif isinstance(like, ChannelCounts):
             self.tables = CompiledChannels(operations, like)
         else:
-            self.tables = CodeTables(operations, Encoding.of_classes(like.options))
+            self.tables = CompiledMatrix(operations, like)
         #: Number of counts.
         self.cells: int = self.tables.cells
 
@@ -159,7 +183,4 @@ class CompiledCounts:
     def read(self, low: Any, high: Any, maxima: NDArray[Any], batches: Any) -> Any:
         """The counts as an accumulator; raises for undeclared values and unusable scores."""
         sums = np.asarray(high).astype(np.int64) * BASE + np.asarray(low).astype(np.int64)
-        if not isinstance(self.tables, CodeTables):
-            return self.tables.read(sums, maxima, int(batches))
-        count = read_counts(self.tables.encoding, sums, maxima)
-        return self.like.empty().add(count, pairs=int(batches))
+        return self.tables.read(sums, maxima, int(batches))

@@ -23,7 +23,7 @@ from segiou.counting.device_counts import (
 )
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError, warn_of_scale
-from segiou.hooks._compiled import CompiledCounts
+from segiou.hooks._compiled import BASE, CompiledCounts
 from segiou.hooks._scoring import ChannelScoring, Scoring
 
 
@@ -114,6 +114,14 @@ class KerasCounts(CompiledCounts):
                 return DeviceCount(self.ops, *map(ops.convert_to_tensor, (sums, maxima)))
         counted: DeviceCount = self.tables.count(truth, pred, mask=mask, **decision)
         return counted
+
+    def scores(self, low: Any, high: Any, refused: Any) -> dict[str, Any]:
+        """Scores of all batches by name, in float32; NaN if bad values were counted."""
+        low, high, refused = (ops.cast(one, "float32") for one in (low, high, refused))
+        counts, bad = self.tables.counts_of(high * BASE + low, ops)
+        nan_if_bad = ops.where(ops.sum(refused) + bad > 0, float("nan"), 0.0)
+        values = self.scoring.values_of(counts, xp=ops)
+        return {name: value + nan_if_bad for name, value in values.items()}
 
     def labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Labels as integers, and whether the truth is neither a whole number nor one-hot."""

@@ -53,6 +53,12 @@ def without_channel(array: Any, axis: int, other: Any) -> Any:
     return array[(slice(None),) * (axis % axes) + (0,)]
 
 
+def without_single(array: Any, other: Any) -> Any:
+    """The array without an axis of size 1, if it then has the shape of the other."""
+    axes = fitting_axes(tuple(array.shape), tuple(other.shape))
+    return without_channel(array, axes[-1], other) if axes else array
+
+
 def is_float(array: Any) -> bool:
     """Whether an array of any framework contains floats."""
     return "float" in dtype_name(array)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Unpack
 
 from segiou._support.arguments import check_options
 from segiou._support.optional import extra_named
-from segiou.hooks._reading import whole_numbers, with_shape, without_channel
+from segiou.hooks._reading import whole_numbers, with_shape, without_channel, without_single
 
 with extra_named("segiou.hooks.jax needs jax", "jax"):
     import jax
@@ -99,7 +99,7 @@ class PixelCounter:
             Counts so far.
         truth, pred, mask
             As for :meth:`segiou.ConfusionMatrix.update`; `pred` may be scores. A class axis of
-            size 1 of `truth` is dropped, and a mask of shape (N,) applies to whole images.
+            size 1 is dropped, and a mask of shape (N,) applies to whole images.
         **decision
             ``argmax`` or ``threshold``, as there; or of channels ``axis`` and ``threshold``, and
             of histograms ``axis`` and ``activation``, as for their `update`.
@@ -113,6 +113,8 @@ class PixelCounter:
         axis = decision.get("argmax", decision.get("axis", -1))
         if not isinstance(self._counts.like, ChannelCounts):
             truth = without_channel(truth, -1 if axis is None else axis, pred)
+        if isinstance(self._counts.like, ConfusionMatrix) and decision.get("argmax") is None:
+            truth, pred = without_single(truth, pred), without_single(pred, truth)
         truth = whole_numbers(truth)
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))

@@ -11,7 +11,6 @@ from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import to_host
 from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA
-from segiou.hooks._compiled import BASE
 from segiou.hooks._frameworks import compiled_metrics
 from segiou.hooks._scoring import ChannelScoring, Counting, HistogramScoring, scoring_of
 from segiou.hooks.hook_options import HookOptions
@@ -23,7 +22,6 @@ with extra_named("segiou.hooks.keras needs keras and its backend, such as torch 
     from keras import ops
 
 from segiou.hooks._keras_counts import KerasCounts, mask_of, number_of
-from segiou.hooks._keras_scores import scores_of_sums
 
 __all__ = ["SegmentationScores"]
 
@@ -126,10 +124,8 @@ class SegmentationScores(Counting, keras.metrics.Metric):
 
     def result(self) -> Any:
         """The scores: a scalar or a dict of scalars; NaN if undefined."""
-        sums = ops.cast(self.high.value, "float32") * BASE + ops.cast(self.low.value, "float32")
-        refused = ops.sum(ops.cast(self.refused.value, "float32"))
         self._counts.warn_of_scale(self.largest.value, self.met.value)
-        known = scores_of_sums(sums, refused, self._counts.tables, self.scoring)
+        known = self._counts.scores(self.low.value, self.high.value, self.refused.value)
         if self._only:
             return known[self._only]
         return {self._prefix + key: one for key, one in known.items()}

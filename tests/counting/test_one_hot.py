@@ -135,6 +135,16 @@ def test_one_side_alone_is_hinted_at():
         update(channels(TRUTH, 0, np.float32), PRED)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_an_axis_of_size_1_is_named_with_the_index_that_drops_it(axis):
+    longer = np.expand_dims(PRED, axis)
+    for sides, name in (((TRUTH, longer), "pred"), ((longer, PRED), "truth")):
+        with pytest.raises(ValueError, match=f"axis {axis} of {name} has size 1") as raised:
+            update(*sides)
+        index = str(raised.value).rpartition(name)[2]
+        assert eval(f"longer{index}", {"longer": longer}).shape == PRED.shape
+
+
 def test_tensors():
     torch = pytest.importorskip("torch")
     sides = [torch.from_numpy(channels(side, 0)) for side in (TRUTH, PRED)]

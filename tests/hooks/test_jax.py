@@ -170,6 +170,37 @@ def test_a_metric_of_flax(nnx):
     assert masked.counts.matrix.tolist() == [[2, 0, 0], [1, 0, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("shape_of_truth", "shape"),
+    [
+        ((2, 3, 4), (2, 1, 3, 4)),
+        ((2, 3, 4), (2, 3, 4, 1)),
+        ((2, 1, 3, 4), (2, 1, 3, 4)),
+        ((2, 1, 3, 4), (2, 3, 4)),
+    ],
+)
+def test_one_channel_counts_with_or_without_its_axis(jax, shape_of_truth, shape):
+    from segiou.hooks.jax import PixelCounter
+
+    rng = np.random.default_rng(7)
+    truth, logits = rng.integers(0, 2, (2, 3, 4)), rng.random((2, 3, 4), np.float32)
+    counter = PixelCounter(2)
+    step = jax.jit(lambda *given: counter.update(*given, threshold=0.5))
+    state = step(counter.init(), truth.reshape(shape_of_truth), logits.reshape(shape))
+    expected = [[int(((truth == t) & ((logits > 0.5) == p)).sum()) for p in (0, 1)] for t in (0, 1)]
+    assert counter.counts(state).matrix.tolist() == expected
+    labels = counter.update(counter.init(), truth, (logits > 0.5).astype(int).reshape(shape))
+    assert counter.counts(labels).matrix.tolist() == expected
+
+
+def test_two_channels_with_a_threshold_name_their_axis(jax):
+    from segiou.hooks.jax import PixelCounter
+
+    counter, truth = PixelCounter(2), np.zeros((2, 3, 4), int)
+    with pytest.raises(ValueError, match=r"\(2, 2, 3, 4\) have 2 channels along axis 1"):
+        counter.update(counter.init(), truth, np.zeros((2, 2, 3, 4), np.float32), threshold=0.5)
+
+
 @pytest.mark.gate
 def test_binary_logits_and_float_truth_of_flax(nnx):
     from segiou.hooks.flax import SegmentationScores

@@ -272,6 +272,7 @@ import lightning.pytorch as pl
 from torch.utils.data import DataLoader, TensorDataset
 from segiou.hooks.lightning import SegmentationScores
 from segiou.hooks.torchmetrics import SegmentationScores as Metric
+from segiou.measures.boundary import BoundaryOptions
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 data = np.load(sys.argv[1])
@@ -320,18 +321,26 @@ validated(TensorDataset(truth[:4], pred[:4]), SegmentationScores(names, ignore=2
 rows = TensorDataset(truth, pred, torch.arange(5))
 validated(rows, SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2]))
 validated(rows, module=Logged, times=2)
+squares = [torch.from_numpy(data[k]) for k in ("squares", "shifted")]
+measured = SegmentationScores(2, ids=lambda outputs, batch: batch[2], prefix="measured/",
+                              measures=[BoundaryOptions(1)])
+found = validated(TensorDataset(*squares, torch.arange(3)), measured).callback_metrics
 trainer = validated(rows, by_id, padded, times=2)
 if trainer.is_global_zero:
     print(json.dumps({"state": by_id.counts[0].state_dict(), "padded": padded.counts[0].pixels,
                       "said": said, "noise": noise, "pages": pages,
-                      "world": trainer.world_size}))
+                      "world": trainer.world_size, "images": len(measured.counts[0]),
+                      "measured": {key: float(value) for key, value in found.items()}}))
 """
 
 
 def test_two_devices(need, run_two, streets, tmp_path):
     need("lightning.pytorch")
     path = tmp_path / "streets.npz"
-    np.savez(path, truth=streets.truth, pred=streets.pred, names=np.array(streets.names))
+    blocks = Blocks()
+    several = {"squares": blocks.truth[1:], "shifted": blocks.pred[1:]}
+    names = np.array(streets.names)
+    np.savez(path, truth=streets.truth, pred=streets.pred, names=names, **several)
     alone = ConfusionMatrix(streets.names, ignore=255)
     alone.update(streets.truth[:5], streets.pred[:5])
     (out,) = run_two(TWO_DEVICES, path)
@@ -341,11 +350,30 @@ def test_two_devices(need, run_two, streets, tmp_path):
     assert out["pages"] == [alone.pixels] * 2
     assert out["noise"] == []  # of Lightning, for values that are equal on all processes
     # Once for each loop, though two epochs and several metrics are scored.
-    *nothing, (of_log,), (said,) = out["said"]
-    assert nothing == [[], []]
+    *nothing, (of_log,), of_measures, (said,) = out["said"]
+    assert [*nothing, of_measures] == [[], [], []]
     for text in (of_log, said):
         assert "2 processes draw 6 images from a data set of 5" in text
         assert "1 is counted twice" in text
+
+    # Three images on two devices, which draw four: none counts twice in a measure.
+    assert out["images"] == 3
+    assert out["measured"]["val/measured/boundary_iou/1"] == pytest.approx(ring_iou(blocks))
+    assert out["measured"]["val/measured/iou/1"] == pytest.approx((6 + 3) / (12 + 15 + 18))
+
+
+def ring_iou(blocks):
+    """Boundary IoU of the squares with a width of one pixel, from the pixels of their rings."""
+    both = either = 0
+    for truth, pred in zip(blocks.truth[1:], blocks.pred[1:], strict=True):
+        sides = []
+        for square in (truth, pred):
+            rows, columns = np.nonzero(square)
+            middle = rows.min() + 1, columns.min() + 1
+            sides.append({*zip(rows.tolist(), columns.tolist(), strict=True)} - {middle})
+        both += len(sides[0] & sides[1])
+        either += len(sides[0] | sides[1])
+    return both / either
 
 
 @pytest.mark.parametrize("mode", ["min_size", "max_size", "max_size_cycle", "sequential"])

@@ -321,14 +321,10 @@ class Jax(Plain):
         import jax
 
         how = self.how
-        if self.is_matrix and "threshold" in how:
-            pred = pred[:, 0]
-        elif self.is_matrix:
+        if self.is_matrix and "threshold" not in how:
             how = {"argmax": 1} if pred.ndim > truth.ndim else {}
-        else:
+        elif not self.is_matrix:
             how = {"axis": 1, **how}
-        if self.is_matrix and truth.ndim == 4:
-            truth = truth[:, 0]
         if self.step is None:
             self.step = jax.jit(lambda *given: self.counter.update(*given, **how))
         self.state = self.step(self.state, truth, pred)

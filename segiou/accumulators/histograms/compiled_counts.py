@@ -206,6 +206,10 @@ class CompiledScores:
         last = xp.stack([top_sums, xp.zeros_like(top_sums)], axis=-1)
         return xp.concatenate([table, last[None]])
 
+    def counts_of(self, sums: Any, xp: Any) -> tuple[Any, Any]:
+        """The cells, and the number of bad values."""
+        return self.cells_of(sums, xp), xp.sum(sums[-3:])
+
     def read(self, sums: NDArray[np.int64], maxima: Any, pairs: int) -> ScoreHistogram:
         """Histograms of sums from a device; raises for what :meth:`ScoreHistogram.update` does."""
         ignored, bad, nan, outside = sums[-4:].tolist()
