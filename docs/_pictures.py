@@ -40,7 +40,10 @@ def drawings() -> dict[str, Callable[[], Any]]:
         mixed = scored(Path(folder))
     volumes = ROOT / "fixtures" / "volumes"
     patients = segiou.score_folder(
-        *(volumes / "truth", volumes / "model_a"), labels=volumes / "dataset.json", boundary=True
+        *(volumes / "truth", volumes / "model_a"),
+        labels=volumes / "dataset.json",
+        boundary=True,
+        measures=["volume"],
     )
     found = segiou.compare(tidy, keen, names=("tidy", "keen"), permutations=1000)
     ranking = segiou.rank({"tidy": tidy, "keen": keen, "mixed": mixed}, groups="none")
@@ -62,6 +65,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
         "image_distribution": lambda: keen.plot("image_distribution", bins=10),
         "class_boxes": lambda: keen.plot("class_boxes"),
         "distance_boxes": lambda: patients.plot("distance_boxes"),
+        "bland_altman": lambda: patients.plot("bland_altman"),
         "comparison_forest": lambda: found.plot(),
         "slices": lambda: sliced.plot(),
         "model_bars": lambda: found.plot("model_bars"),

@@ -100,6 +100,7 @@ GUIDES = {
     "measures.scores": "scores",
     "measures.surfaces": "boundary",
     "measures.topology": "topology",
+    "measures.volume": "volumes",
     "measures.suspects": "howto/label-errors",
     "raters": "raters",
     "suspects": "howto/label-errors",

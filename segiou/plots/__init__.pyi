@@ -1,3 +1,4 @@
+from segiou.plots.agreement_plot import bland_altman as bland_altman
 from segiou.plots.class_plots import (
     accuracy_vs_iou as accuracy_vs_iou,
     boundary_vs_iou as boundary_vs_iou,

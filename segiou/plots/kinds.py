@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from segiou._support.arguments import check_choice, check_path
 from segiou._support.output_folder import OutputFolder
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
+from segiou.plots.agreement_plot import bland_altman
 from segiou.plots.class_plots import (
     accuracy_vs_iou,
     boundary_vs_iou,
@@ -47,7 +48,7 @@ def _named(*kinds: Callable[..., Any]) -> Kinds:
 
 _OF_REPORTS = _named(
     *(confusion_matrix, class_bars, accuracy_vs_iou, boundary_vs_iou, prevalence_curve),
-    *(image_distribution, class_boxes, distance_boxes),
+    *(image_distribution, class_boxes, distance_boxes, bland_altman),
 )
 _OF_SCORES = _named(pr_curve, roc_curve, reliability, thresholds)
 _OF_COMPARISONS = _named(comparison_forest, model_bars)
@@ -80,8 +81,8 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
         ``"rank_stability"`` or ``"case_boxes"``; for slices ``"slices"``; otherwise
         ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_vs_iou"``,
         ``"boundary_vs_iou"``, ``"prevalence_curve"``,
-        ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``; with
-        the measure ``scores`` and for a score histogram ``"pr_curve"``,
+        ``"image_distribution"``, ``"class_boxes"``, ``"distance_boxes"`` or
+        ``"bland_altman"``; with the measure ``scores`` and for a score histogram ``"pr_curve"``,
         ``"roc_curve"``, ``"reliability"`` or ``"thresholds"``.
     **options
         Options of the function with this name, such as ``title``.

@@ -24,7 +24,7 @@ KEYS = (
     *("boundary", "objects", "scores", "area", "midline", "offsets"),
     *(
         pytest.param(key, marks=pytest.mark.needs(f"measures.{key}"))
-        for key in ("surfaces", "lesions")
+        for key in ("surfaces", "lesions", "volume")
     ),
 )
 CLASSES = ClassOptions.of(4, ignore=255)
