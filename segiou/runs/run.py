@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,6 +242,23 @@ class Run(RunCounts):
         from segiou.analysis.slices.search import slices
 
         return slices(self, by=by, columns=columns, metric=metric, **options)
+
+    def suspects(self, **options: Any) -> Any:
+        """Rank the regions, or images, whose truth to look at first.
+
+        Parameters
+        ----------
+        **options
+            As of :func:`segiou.find_suspects`: first, all_regions, max_extent, min_size, label,
+            omit, groups, reviewed, random_sample, seed.
+
+        Returns
+        -------
+        Suspects
+            Of images by their confusion matrices, unless the run has the measure ``suspects``.
+        """
+        # By name, as plots: the core does not depend on a feature.
+        return import_module("segiou").find_suspects(self, **options)
 
     def report(
         self,

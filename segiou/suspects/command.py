@@ -33,7 +33,7 @@ def command(parsed: argparse.Namespace) -> int:
     found = find(max_extent=parsed.max_extent, random_sample=parsed.random_sample)
     page = ""
     if parsed.html or kind == "html":
-        has_both = found.kept and parsed.max_extent > SMALL and parsed.random_sample is None
+        has_both = parsed.max_extent > SMALL and parsed.random_sample is None
         small = find(max_extent=SMALL) if has_both else None
         page = suspects_html(found, runs[0], small=small, images=parsed.images)
     if parsed.html:

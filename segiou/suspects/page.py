@@ -65,8 +65,8 @@ def suspects_html(
     run : Run
         Its first run, scored from files that still exist.
     small : Suspects, optional
-        A second list, of regions up to `SMALL` of an image, without the entries of the
-        first.
+        A second list, of regions (or confusions of images) up to `SMALL` of an image, without
+        the entries of the first.
     images : str or path, optional
         Folder of the original images.
     read : callable, optional

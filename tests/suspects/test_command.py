@@ -138,6 +138,10 @@ def test_small_regions_have_a_second_list_on_the_page(folders):
     assert lists("--all-regions") == ([3], ["0", "1", "2"])  # the first list has it already
     assert lists("--max-extent", "0.003") == ([1], ["0"])
     assert lists("--first", "2", "--random-sample", "2") == ([2], ["0", "1"])
+    main(["score", *command[1:-2], "--run", "plain.sqlite", "-o", "r.txt"])
+    command[1:5] = ["plain.sqlite"]  # images by their confusions: wall → car of b is small
+    assert lists() == ([2, 1], ["0", "1", "2"])
+    assert "Small confusions</h2>" in Path("page.html").read_text()
 
 
 def test_the_page_of_a_report_has_the_first_of_them(folders):

@@ -61,6 +61,15 @@ def test_a_copy_halves_its_share_unless_both_are_one_group(pairs):
     assert (together.share, together.seen_elsewhere) == (1.0, 0)
 
 
+def test_runs_have_their_suspects(pairs):
+    run = scored(pairs)
+    expected = find_suspects(run, first=2, omit="car").to_dict()
+    assert run.suspects(first=2, omit="car").to_dict() == expected
+    assert scored(pairs, measures=()).suspects().regions[0].image == "2"
+    with pytest.raises(TypeError, match="find_suspects has no option 'fist'; did you mean first"):
+        run.suspects(fist=2)
+
+
 def test_without_regions_images_are_ranked_by_their_confusion(pairs):
     found = find_suspects(scored(pairs, measures=()))
     assert found.kept is None
