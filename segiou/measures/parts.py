@@ -17,6 +17,8 @@ from segiou.counting.varints import decode_cells, encode_cells
 _MOST_NUMBERS = 1 << 40
 #: Images whose sparse arrays are decoded at a time.
 _DECODED = 16
+#: Numbers that are processed at once.
+_PART = 1 << 17
 
 
 class Field(NamedTuple):
@@ -468,17 +470,30 @@ def _decoded(
             raise _cut_off(name)
         flat: NDArray[Any] = np.frombuffer(b"".join(blobs), "<f8").astype(np.float64)
         return flat.reshape(total, *field.shape)
+    if field.sparse:
+        filled, cells, values = _cells(name, field, room, blobs)
+        return _csr(values, cells, filled, field.size)
+    if field.rows and (2 * room > [*map(len, blobs)]).any():
+        raise _cut_off(name)  # a number takes at least two bytes
+    flat = np.zeros(int(room.sum()), np.int64)
+    starts, step = np.cumsum(room) - room, max(1, _PART * len(room) // max(len(flat), 1))
+    for part in (slice(i, i + step) for i in range(0, len(room), step)):
+        filled, cells, values = _cells(name, field, room[part], blobs[part])
+        flat[np.repeat(starts[part], filled) + cells] = values - field.rows
+    return flat.reshape(total, *field.shape)
+
+
+def _cells(
+    name: str, field: Field, room: NDArray[np.int64], blobs: list[bytes]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Number of filled cells of each image, the cells and their values."""
     filled, cells, values = decode_cells(blobs, _MOST_NUMBERS)
     if field.rows and (filled != room).any():
         raise _cut_off(name)
     if (cells >= np.repeat(room, filled)).any():
         msg = f"a number of {name} is outside its rows"
         raise ValueError(msg)
-    if field.sparse:
-        return _csr(values, cells, filled, field.size)
-    flat = np.zeros(int(room.sum()), np.int64)
-    flat[np.repeat(np.cumsum(room) - room, filled) + cells] = values - field.rows
-    return flat.reshape(total, *field.shape)
+    return filled, cells, values
 
 
 def _csr(
@@ -514,10 +529,6 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
             return number, place
     msg = "a number of its counts is truncated"
     raise ValueError(msg)
-
-
-#: Most numbers that are processed at once.
-_PART = 1 << 17
 
 
 def row_parts(table: Any) -> Iterator[NDArray[Any]]:
