@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from mask_files import write_mask
+from PIL import Image
+from scipy import ndimage
 
 import segiou
 from segiou.cli.main import main
 
+CAMVID = Path(__file__).resolve().parents[3] / "shared" / "data" / "camvid"
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "label-errors.md"
 
 
@@ -43,6 +47,23 @@ def test_from_two_folders_to_the_wrong_mask(folders, capsys):
     first = found["regions"][0]
     assert (first["image"], first["label"], first["suggestion"]) == ("c", "wall", "car")
     assert (first["pixels"], first["box"], first["share"]) == (60, [[2, 12], [3, 9]], 1.0)
+
+
+def test_a_missing_car_of_camvid_is_the_first_entry(tmp_path, monkeypatch, capsys):
+    if not CAMVID.is_dir():
+        pytest.skip("the frames of CamVid are not beside this checkout")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CAMVID / "truth", "planted")
+    name, road, car = "0001TP_009510", 3, 8
+    mask = np.array(Image.open(f"planted/{name}.png"))
+    ids, _ = ndimage.label(mask == car)
+    mask[ids == 1 + np.bincount(ids.ravel())[1:].argmax()] = road  # its largest car
+    write_mask(tmp_path / "planted" / f"{name}.png", mask)
+    command = ["suspects", "planted", str(CAMVID / "base"), "--labels", "0-10", "--ignore", "11"]
+    assert main([*command, "--first", "1", "--format", "json", "-q"]) == 0
+    first = json.loads(capsys.readouterr().out)["regions"][0]
+    assert (first["image"], first["label"], first["suggestion"]) == (name, str(road), str(car))
+    assert first["pixels"] == 18003
 
 
 def test_run_files_give_the_same_list(folders, capsys):
