@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice
+from segiou._support.arguments import check_kind, check_number
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import labelset_names
-from segiou.measures.lesions.protocols import BRATS_FARTHEST, LESION_PROTOCOLS, LesionProtocol
+from segiou.measures.lesions.protocols import COMPONENTS, LesionProtocol, read_protocol
 from segiou.measures.lesions.scores import lesion_scores
 from segiou.measures.mask_pair import MaskPair, Masks
-from segiou.measures.measure import Measure
+from segiou.measures.measure import Measure, read_number
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score, case_values
@@ -36,15 +36,7 @@ _CASES: dict[str, tuple[str, Callable[[Any], float]]] = {
     "lesion_hd95": ("lesion HD95", itemgetter("hausdorff_95")),
     "lesion_surface_dice": ("lesion surface Dice", itemgetter("surface_dice")),
     "region_dice": ("region Dice", itemgetter("overall_dice")),
-    "region_hd95": (
-        "region HD95",
-        # Not min, which would turn NaN into this value.
-        lambda row: (
-            BRATS_FARTHEST
-            if row["overall_hausdorff_95"] == math.inf
-            else row["overall_hausdorff_95"]
-        ),
-    ),
+    "region_hd95": ("region HD95", itemgetter("overall_hausdorff_95")),
     "region_surface_dice": ("region surface Dice", itemgetter("overall_surface_dice")),
     "lesion_f1_cases": ("lesion F1, cases", itemgetter("f1")),
     "lesion_f1_large": ("F1 of large lesions", lambda row: float(row["bands"][1]["f1"])),
@@ -59,17 +51,21 @@ class LesionOptions(Measure):
     Attributes
     ----------
     protocol : str
-        Rules of a challenge: a key of ``LESION_PROTOCOLS``.
+        Rules of a challenge: a key of ``LESION_PROTOCOLS``. For components of any structure,
+        ``"components-skip"``, or ``"components-374"`` with another distance of unmatched ones.
+    tolerance : float, optional
+        Tolerance of surface Dice of ``"components-…"``, in the unit of the spacing; by default
+        the smallest spacing.
 
     Raises
     ------
     ValueError
-        If the protocol is unknown.
+        If the protocol is unknown, or has its own tolerance.
 
     Examples
     --------
     >>> LesionOptions("autopet")
-    LesionOptions(protocol='autopet')
+    LesionOptions(protocol='autopet', tolerance=None)
     """
 
     key: ClassVar[str] = "lesions"
@@ -81,9 +77,20 @@ class LesionOptions(Measure):
     )
 
     protocol: str = "brats2023-gli"
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice("protocol", self.protocol, tuple(LESION_PROTOCOLS))
+        check_kind("protocol", self.protocol, str, "text")
+        object.__setattr__(self, "protocol", read_protocol(self.protocol).name)
+        if self.tolerance is None:
+            return
+        object.__setattr__(self, "tolerance", check_number("tolerance", self.tolerance, 0, 1e100))
+        if not self.protocol.startswith(COMPONENTS):
+            msg = (
+                f"protocol {self.protocol!r} has its own tolerance; use {COMPONENTS}skip or "
+                f"{COMPONENTS}374 to set one"
+            )
+            raise ValueError(msg)
 
     @classmethod
     def of(cls, choice: Any) -> LesionOptions:
@@ -93,11 +100,19 @@ class LesionOptions(Measure):
     @classmethod
     def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> LesionOptions | None:
         """Options from the command line."""
-        return cls(given["lesions"]) if given.get("lesions") else None
+        tolerance = given.get("lesions_tolerance")
+        if not given.get("lesions"):
+            if tolerance is not None:
+                msg = "--lesions-tolerance needs --lesions"
+                raise ValueError(msg)
+            return None
+        if tolerance is not None:
+            tolerance = read_number("--lesions-tolerance", tolerance, float)
+        return cls(given["lesions"], tolerance)
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes; ValueError if they are not those of the regions."""
-        _check_values(LESION_PROTOCOLS[self.protocol], classes.labels)
+        _check_values(read_protocol(self.protocol), classes.labels)
         return LesionPlan(self, classes, masks)
 
 
@@ -133,8 +148,9 @@ class LesionPlan(Plan):
 
     @property
     def protocol(self) -> LesionProtocol:
-        """The protocol by its name."""
-        return LESION_PROTOCOLS[self.measure.protocol]
+        """The protocol by its name, with the tolerance of the options."""
+        protocol, tolerance = read_protocol(self.measure.protocol), self.measure.tolerance
+        return protocol if tolerance is None else replace(protocol, tolerance=tolerance)
 
     @cached_property
     def regions(self) -> Mapping[str, tuple[int, ...]]:
@@ -177,6 +193,9 @@ class LesionPlan(Plan):
         result = lesion_scores(*self._values(pair), spacing=spacing, protocol=protocol)
         rows: list[Any] = [result[name] for name in self.regions]
         numbers = [[row[name] for name in ("tp", "fn", "fp")] for row in rows]
+        for row in rows:
+            if row["overall_hausdorff_95"] == math.inf:
+                row["overall_hausdorff_95"] = self.protocol.farthest
         cases = [[[value_of(row) for _, value_of in self._values_of.values()] for row in rows]]
         shape = len(rows), 3
         return Parts.of(self.layout, lesions=np.reshape(numbers, shape).astype(int), cases=cases)
@@ -205,7 +224,10 @@ class LesionPlan(Plan):
         names, every = tuple(self.regions), np.ones(len(self.regions), bool)
         f1 = Score.of_names("lesion_f1", "lesion F1", names, every, _lesions, _f1, seen=self._seen)
         scores = {f1.name: f1}
+        tolerance = self.measure.tolerance
         for at, (name, (title, _)) in enumerate(self._values_of.items()):
+            if tolerance is not None and name.endswith("surface_dice"):
+                title = f"{title} {tolerance:g} {self.unit}"
             far: Any = {"unit": self.unit, "better": "lower", "alone": partial(_alone, at)}
             more = far if name.endswith("hd95") else {}
             values = partial(case_values, at)

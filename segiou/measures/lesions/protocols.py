@@ -16,6 +16,7 @@ from segiou._support.arguments import (
     check_number,
     read_several,
 )
+from segiou._support.numbers import number_in
 from segiou.regions.conventions import CONVENTIONS
 
 
@@ -59,8 +60,13 @@ class LesionProtocol:
         found.
     surface_dice : bool
         Whether surface Dice is scored too: of the lesions, and with HD95 of the
-        whole region. It is the mean of both shares of the surfaces within the
-        smallest spacing.
+        whole region. In the convention of medpy, it is the mean of both shares of the
+        surfaces within the tolerance, as in panoptica; in others, the share of both
+        together.
+    tolerance : float, optional
+        Tolerance of surface Dice; by default the smallest spacing.
+    farthest : float
+        Distance of a whole region that one side lacks.
     large : float, optional
         Volume (mm³) from which lesions are large. Means then cover large lesions
         and every false positive, and both bands count every false positive.
@@ -87,6 +93,8 @@ class LesionProtocol:
     nothing: tuple[float, float] = (math.nan, math.nan)
     none_found: tuple[float, float] = (math.nan, math.nan)
     surface_dice: bool = False
+    tolerance: float | None = None
+    farthest: float = math.inf
     large: float | None = None
     least_dice: float = 0.0
     published: bool = False
@@ -102,8 +110,8 @@ class LesionProtocol:
             check_integer(name, options[name], 0)
         for name in ("threshold", "least_dice"):
             check_number(name, options[name], 0, 1)
-        for name in ("min_volume", "penalty", "large"):
-            if options[name] is not None or name == "min_volume":
+        for name in ("min_volume", "penalty", "large", "tolerance", "farthest"):
+            if options[name] is not None or name in ("min_volume", "farthest"):
                 check_number(name, options[name], 0)
         for name in ("surface_dice", "published"):
             check_flag(name, options[name])
@@ -148,6 +156,39 @@ _LABELS_2026 = {"gli": "brats2024-gli", "mets": "brats2024-gli", "ped": "brats20
 _LABELS_2026["menrt"] = "binary"
 #: Distance of a region that one side lacks, and of lesions that are not found, in BraTS 2026.
 BRATS_FARTHEST = 373.0
+#: Protocols for any structure: what follows is the distance of unmatched components, or SKIP.
+COMPONENTS, SKIP = "components-", "skip"
+#: Distances that unmatched components may have.
+_NEAREST, _FARTHEST = 1e-3, 1e6
+
+
+def _of_components(unmatched: str) -> LesionProtocol:
+    """The protocol of components whose unmatched ones count so; ValueError for another word."""
+    penalty, words = None, "are skipped"
+    if unmatched != SKIP:
+        try:
+            distance = number_in(unmatched)
+        except ValueError:
+            distance = math.nan
+        if not _NEAREST <= distance <= _FARTHEST:
+            msg = (
+                f"protocol {COMPONENTS}{unmatched}: expected {COMPONENTS}{SKIP}, or a distance of "
+                f"unmatched components from {_NEAREST:g} to {_FARTHEST:g} such as {COMPONENTS}374"
+            )
+            raise ValueError(msg)
+        unmatched, penalty = repr(distance).removesuffix(".0"), distance
+        words = f"have HD95 {unmatched}, Dice 0 and surface Dice 0"
+    return LesionProtocol(
+        f"{COMPONENTS}{unmatched}",
+        f"components, one-to-one matches of largest Dice; unmatched ones {words}",
+        matching="dice",
+        threshold=1e-6,
+        surface_dice=True,
+        penalty=penalty,
+        farthest=math.inf if penalty is None else penalty,
+    )
+
+
 #: Protocols of lesion-wise scores by name.
 LESION_PROTOCOLS = {
     protocol.name: protocol
@@ -178,6 +219,7 @@ LESION_PROTOCOLS = {
                 none_found=(0.0, math.inf),
                 surface_dice=True,
                 penalty=BRATS_FARTHEST if challenge == "mets" else None,
+                farthest=BRATS_FARTHEST,
                 large=20.0 if challenge == "mets" else None,
                 least_dice=0.1,
                 label_set=_LABELS_2026.get(challenge, "brats2023"),
@@ -198,6 +240,7 @@ LESION_PROTOCOLS = {
             convention="medpy",
             none_found=(0.0, math.inf),
         ),
+        *map(_of_components, (SKIP, "374")),
     )
 }
 
@@ -206,5 +249,7 @@ def read_protocol(protocol: str | LesionProtocol) -> LesionProtocol:
     """A protocol by its name, or the protocol itself."""
     if isinstance(protocol, LesionProtocol):
         return protocol
+    if isinstance(protocol, str) and protocol.startswith(COMPONENTS):
+        return _of_components(protocol.removeprefix(COMPONENTS))
     check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))
     return LESION_PROTOCOLS[protocol]

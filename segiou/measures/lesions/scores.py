@@ -304,7 +304,7 @@ def _lesion(
         )
         masks = objects.ids[0][box] == i, np.isin(objects.ids[1][box], paired)
         steps = steps[::-1] if protocol.published else steps
-        distance, near = _surfaces(*masks, steps, protocol, min(steps))
+        distance, near = _surfaces(*masks, steps, protocol, _tolerance(steps, protocol))
     return {
         "id": i,
         "pred": paired,
@@ -336,13 +336,17 @@ def _whole(
     truth, pred = (side != 0 for side in objects.ids)
     if protocol.published:
         return _surfaces(truth, pred, (1.0,) * truth.ndim, protocol, 0.5)
-    return _surfaces(truth, pred, steps, protocol, min(steps))
+    return _surfaces(truth, pred, steps, protocol, _tolerance(steps, protocol))
+
+
+def _tolerance(steps: tuple[float, ...], protocol: LesionProtocol) -> float:
+    return min(steps) if protocol.tolerance is None else protocol.tolerance
 
 
 def _surfaces(
     truth: Any, pred: Any, steps: tuple[float, ...], protocol: LesionProtocol, tolerance: float
 ) -> tuple[float, float]:
-    """HD95, and the mean of both shares within the tolerance."""
+    """HD95 and surface Dice: medpy's convention has the mean of both shares, as panoptica."""
     convention = CONVENTIONS[protocol.convention]
     pair = SurfacePair(*label_arrays(truth, pred), steps, convention.surface)
     surfaces = convention.distances(pair, {1: (1,)}, (95.0,)).get(1, Both())
@@ -356,8 +360,10 @@ def _surfaces(
         return hausdorff_95, 0.0
     # The tools of the other conventions compare rounded numbers.
     reached = reached_by(tolerance) if protocol.convention == "segiou" else tolerance
-    there, back = (side.within(reached) / side.size for side in surfaces)
-    return hausdorff_95, (there + back) / 2
+    within = [side.within(reached) for side in surfaces]
+    if protocol.convention == "medpy":
+        return hausdorff_95, sum(n / size for n, size in zip(within, sizes, strict=True)) / 2
+    return hausdorff_95, sum(within) / sum(sizes)
 
 
 def _detection(
