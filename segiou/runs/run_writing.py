@@ -102,7 +102,7 @@ class RunWriter:
         # Keep the lock between batches, so that no other process writes in between; the write-ahead
         # log then needs no shared memory.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA page_size = 8192")
+        connection.execute("PRAGMA page_size = 4096")
         self._is_new = is_empty(connection, self.path)
         self._totals = Totals()
         if not self._is_new:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -289,8 +290,9 @@ def _class(what: str, name: str, names: Sequence[str]) -> int:
 
 def _rows_of_regions(run: Run) -> _Rows:
     """The regions that were kept."""
+    plan: Any = run.plan(KEY)
     parts = run.parts(KEY)
-    regions = parts["regions"]
+    regions, margin = plan.regions_of(parts)
     box = regions[:, 5:]
     if not has_volumes(run.provenance) and (box[:, 1] <= 1).all():
         box = box[:, 2:]  # images have one plane
@@ -303,7 +305,7 @@ def _rows_of_regions(run: Run) -> _Rows:
         suggestion=regions[:, 1],
         size=sizes,
         whole=whole,
-        margin=parts["margins"],
+        margin=margin,
         box=box,
     )
 

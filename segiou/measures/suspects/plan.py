@@ -33,6 +33,7 @@ KEPT = 8
 SIDE = 3
 #: Columns of a region before its box: label, suggestion, pixels, pixels of both objects.
 _NUMBERS = 5
+_PLANES = slice(_NUMBERS, _NUMBERS + 2)
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,13 @@ class SuspectPlan(Plan):
 
     @property
     def layout(self) -> Layout:
-        """Regions with a box of three axes, their margins, and pixels of each class."""
+        """Regions as small numbers, see `regions_of`, and pixels of each class.
+
+        Planes of volumes only, and margins only if there are scores.
+        """
         return {
-            "regions": Field((_NUMBERS + 6,), rows=True),
+            "regions": Field((_NUMBERS + 4,), rows=True),
+            "planes": Field((2,), rows=True),
             "margins": Field((), rows=True, floats=True),
             "pixels": Field((self.classes.num_classes,)),
         }
@@ -77,9 +82,38 @@ class SuspectPlan(Plan):
         least = SIDE**pair.truth.ndim
         number = self.classes.num_classes
         found = differences(*self._sides(pair), number, least=least, most=KEPT)
-        rows = found.rows
-        margins = np.ones(len(rows)) if pair.scores is None else _margins(found, pair)
-        return Parts.of(self.layout, regions=rows, margins=margins, pixels=_labelled(pair))
+        some: dict[str, NDArray[Any]] = {}
+        if pair.scores is not None:
+            some["margins"] = _margins(found, pair)
+        rows = found.rows.copy()
+        rows[:, 3:_NUMBERS] -= rows[:, 2:3]  # pixels of the objects outside the region
+        rows[:, _NUMBERS + 1 :: 2] -= rows[:, _NUMBERS::2]  # sides of the box
+        if pair.truth.ndim > 2:
+            some["planes"] = rows[:, _PLANES]
+        regions = np.delete(rows, _PLANES, 1)
+        return Parts.of(self.layout, regions=regions, pixels=_labelled(pair), **some)
+
+    def regions_of(self, parts: Parts) -> tuple[Ints, Floats]:
+        """The regions of all images, (R, 11), and their margins, (R,).
+
+        Label, suggestion, pixels, pixels of both objects, begin and end along three axes.
+        """
+        regions = parts["regions"]
+        planes = self._of_regions(parts, "planes", (0, 1))
+        rows = np.insert(regions, [_NUMBERS] * 2, planes, 1)
+        rows[:, 3:_NUMBERS] += rows[:, 2:3]
+        rows[:, _NUMBERS + 1 :: 2] += rows[:, _NUMBERS::2]
+        return rows, self._of_regions(parts, "margins", 1.0)
+
+    def _of_regions(self, parts: Parts, name: str, otherwise: Any) -> NDArray[Any]:
+        """Rows of each region; the same ones in images without them."""
+        rows, sizes = parts[name], parts.sizes(name)
+        if len(rows) == len(parts["regions"]):
+            return rows
+        whole = np.empty((len(parts["regions"]), *rows.shape[1:]), rows.dtype)
+        whole[:] = otherwise
+        whole[np.repeat(sizes > 0, parts.sizes("regions"))] = rows
+        return whole
 
     def _sides(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any], tuple[Codes, Codes]]:
         """Truth and prediction in one type of integers, and the classes of their values."""
@@ -97,14 +131,16 @@ class SuspectPlan(Plan):
 
     def check(self, parts: Parts) -> None:
         """Reject regions that cannot have been found."""
-        rows, number = parts["regions"], self.classes.num_classes
-        begins, ends = rows[:, _NUMBERS::2], rows[:, _NUMBERS + 1 :: 2]
-        sides = np.maximum(ends - begins, 0).astype(float)
-        wrong = (rows[:, :2] >= number).any(1) | (rows[:, 0] == rows[:, 1]) | (rows[:, 2] < 1)
-        wrong |= (rows[:, 3:5] < rows[:, 2:3]).any(1) | (sides.prod(1) < rows[:, 2])
-        margins = parts["margins"]
-        uneven = (parts.sizes("margins") != parts.sizes("regions")).any()
-        if uneven or wrong.any() or not ((margins >= 0) & (margins <= 1)).all():
+        regions, number = parts.sizes("regions"), self.classes.num_classes
+        sizes = [parts.sizes(name) for name in ("planes", "margins")]
+        uneven = any(((one > 0) & (one != regions)).any() for one in sizes)
+        if not uneven:
+            rows, margins = self.regions_of(parts)
+            sides = (rows[:, _NUMBERS + 1 :: 2] - rows[:, _NUMBERS::2]).astype(float)
+            wrong = (rows[:, :2] >= number).any(1) | (rows[:, 0] == rows[:, 1]) | (rows[:, 2] < 1)
+            wrong |= (rows[:, 3:_NUMBERS] < rows[:, 2:3]).any(1)  # overflow
+            wrong |= (sides.prod(1) < rows[:, 2]) | ~((margins >= 0) & (margins <= 1))
+        if uneven or wrong.any():
             msg = "a region has an unknown class, or numbers that contradict each other"
             raise ValueError(msg)
 

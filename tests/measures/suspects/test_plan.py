@@ -24,7 +24,8 @@ def counted(truth, pred, classes, scores=None):
     plan = plan_of(classes, volumes=np.ndim(truth) == 3)
     parts = plan.count(MaskPair(np.asarray(truth), np.asarray(pred), plan.classes, scores=scores))
     plan.check(parts)
-    return parts
+    regions, margins = plan.regions_of(parts)
+    return {"regions": regions, "margins": margins, "pixels": parts["pixels"]}
 
 
 def by_definition(truth, pred, classes):
@@ -104,7 +105,8 @@ def test_regions_are_those_of_the_definition(case):
     plan = SuspectOptions().plan(options, plan.masks)
     parts = plan.count(MaskPair(truth, pred, options))
     plan.check(parts)
-    assert sorted(map(tuple, parts["regions"].tolist())) == by_definition(truth, pred, classes)
+    regions = plan.regions_of(parts)[0]
+    assert sorted(map(tuple, regions.tolist())) == by_definition(truth, pred, classes)
 
 
 @pytest.mark.parametrize("dtypes", [("i8", "i8"), (">i4", "u1"), ("i2", "u2"), ("u8", "i8")])
@@ -128,7 +130,7 @@ def test_masked_and_distant_ignored_pixels_are_in_no_region():
     valid[5] = False
     for mask, pixels in (None, 35), (valid, 29):
         parts = plan.count(MaskPair(truth, pred, options, mask=mask))
-        assert parts["regions"][:, 2:5].tolist() == [[pixels] * 3]
+        assert plan.regions_of(parts)[0][:, 2:5].tolist() == [[pixels] * 3]
     with_flags = plan.count(MaskPair(truth > 1e9, pred > 0, ClassOptions.of(2)))
     assert with_flags["regions"][:, :3].tolist() == [[0, 1, 35]]
 
@@ -156,14 +158,36 @@ def test_the_prediction_can_be_less_probable_than_the_label():
     assert counted(truth, pred, 2, scores)["margins"].tolist() == [0.0]
 
 
-@pytest.mark.parametrize(("column", "value"), [(0, 3), (1, 0), (2, 0), (3, 5), (6, 0), (8, 2)])
-def test_impossible_regions_are_rejected(column, value):
-    row = [0, 1, 12, 79, 12, 0, 1, 2, 5, 3, 7]
-    row[column] = value
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"regions": (i, n)} for i, n in ((0, 3), (1, 0), (2, 0), (3, 2**63 - 1), (6, 2), (8, 3))),
+        *({"margins": value} for value in ([1.1], [1.0, 1.0])),
+        *({"planes": value} for value in ([[0, 0]], [[0, 1], [0, 1]])),
+    ],
+)
+def test_impossible_regions_are_rejected(wrong):
+    row = [0, 1, 12, 67, 0, 2, 3, 3, 4]  # pixels of the objects outside, begins and sides
+    if "regions" in wrong:
+        column, row[column] = wrong.pop("regions")
     plan = plan_of(3)
-    parts = Parts.of(plan.layout, regions=[row], margins=[1.0], pixels=[79, 0, 0])
+    parts = Parts.of(plan.layout, regions=[row], pixels=[79, 0, 0], **wrong)
     with pytest.raises(ValueError, match="contradict"):
         plan.check(parts)
+
+
+def test_images_and_volumes_with_and_without_scores_are_one_run():
+    plan, row = plan_of(3), [0, 1, 12, 67, 0, 2, 3, 3, 4]
+    several = [{}, {"planes": [[1, 2]], "margins": [0.5]}, {"margins": [0.25]}]
+    parts = [Parts.of(plan.layout, regions=[row], pixels=[79, 0, 0], **one) for one in several]
+    empty = Parts.of(plan.layout, pixels=[3, 0, 0])
+    joined = Parts.joined(plan.layout, [parts[0], empty, *parts[1:]])
+    plan.check(joined)
+    regions, margins = plan.regions_of(joined)
+    assert regions[:, :5].tolist() == [[0, 1, 12, 79, 12]] * 3
+    assert regions[:, 5:7].tolist() == [[0, 1], [1, 3], [0, 1]]
+    assert regions[:, 7:].tolist() == [[2, 5, 3, 7]] * 3
+    assert margins.tolist() == [1.0, 0.5, 0.25]
 
 
 def test_the_contract():
