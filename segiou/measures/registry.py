@@ -24,20 +24,6 @@ if TYPE_CHECKING:
 
 #: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0
-#: Keys of the JSON report, beside the keys of measures.
-_OF_REPORTS = frozenset(
-    findall(
-        r"\w+",
-        """
-        backend boundary_options case_means classes cohen_kappa compiled fine_grained format
-        format_version frequency_weighted_iou gap groups ignored ignored_predictions image_cautions
-        intervals left_out majority matrix matrix_cells mean_accuracy mean_dice mean_iou
-        mean_iou_classes never_predicted next_steps num_classes pairs pixel_accuracy pixels
-        protocol provenance rule score_histograms segiou_version skipped surface_cases surface_plan
-        threshold_gains title unassigned worst_images
-        """,
-    )
-)
 #: Columns of tables of classes and images.
 _COLUMNS = frozenset(
     findall(
@@ -301,10 +287,12 @@ def check_key(kind: type[Measure]) -> None:
 
 def is_taken(score: str) -> bool:
     """Whether segiou has a score, a column or a key of reports of this name."""
+    from segiou.document.report_dict import ReportDict
     from segiou.metrics import overall
 
-    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *_OF_REPORTS, *own_scores()}
-    return not {*spellings(score)}.isdisjoint(taken | overall.__dict__.keys())
+    of_reports = ReportDict.__annotations__.keys() - {*own_keys()}
+    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
+    return not {*spellings(score)}.isdisjoint(taken | of_reports | overall.__dict__.keys())
 
 
 def check_scores(plans: Iterable[Plan]) -> None:

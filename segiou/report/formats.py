@@ -26,9 +26,9 @@ from segiou.report.measured import cells_by_row
 if TYPE_CHECKING:
     import pandas
 
+    from segiou.document.report_dict import ReportDict
     from segiou.measures.score_table import ScoreTable
     from segiou.report.report import Report
-    from segiou.report.report_dict import ReportDict
     from segiou.runs.run import Run
 
 #: Number of classes above which plain data contain only the non-zero cells of the matrix.
@@ -83,7 +83,7 @@ def render(
 def to_dict(report: Report) -> ReportDict:
     """A report as plain data; undefined numbers are None."""
     from segiou._support import __version__
-    from segiou.report.report_dict import MeasuresDict
+    from segiou.document.report_dict import MeasuresDict
 
     skipped = {report.class_names[c]: why for c, why in report.iou_mean.skipped.items()}
     data = {

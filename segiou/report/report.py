@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas
 
     from segiou.document.parts import Part
-    from segiou.report.report_dict import ReportDict
+    from segiou.document.report_dict import ReportDict
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -135,6 +137,33 @@ os._exit(0)
 """
 
 
+# Imports frameworks once, and runs a script in two forks; one that fails ends the other.
+FORKS = """
+import importlib, os, sys
+code, path, store, *modules = sys.argv[1:]
+for name in modules:
+    importlib.import_module(name)
+children = set()
+for rank in ("0", "1"):
+    child = os.fork()
+    if not child:
+        for number, end in ((1, "out"), (2, "err")):
+            flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
+            os.dup2(os.open(f"{store}-{rank}.{end}", flags), number)
+        os.environ.update(RANK=rank, LOCAL_RANK=rank)
+        sys.argv[1:] = path, store, rank, "2"
+        exec(code)
+    children.add(child)
+while children:
+    child, status = os.wait()
+    children.remove(child)
+    if status:
+        for other in children:
+            os.kill(other, 9)
+        os._exit(1)
+"""
+
+
 class TwoProcesses:
     """Run a script in two processes that know of each other; gives what the first printed."""
 
@@ -142,47 +171,33 @@ class TwoProcesses:
         self.folder = folder
         self.last: list[dict] = []
 
-    def __call__(self, code: str, path: Path) -> list[dict]:
+    def __call__(self, code: str, path: Path, *modules: str) -> list[dict]:
+        """Modules are imported before the processes part, once for both."""
         with socket.socket() as free:
             free.bind(("localhost", 0))
             port = str(free.getsockname()[1])
-        processes = []
-        for rank in ("0", "1"):
-            variables = {
-                "RANK": rank,
-                "LOCAL_RANK": rank,
-                "WORLD_SIZE": "2",
-                "MASTER_ADDR": "localhost",
-                "MASTER_PORT": port,
-                "OMP_NUM_THREADS": "1",
-            }
-            command = [
-                sys.executable,
-                "-W",
-                "ignore",
-                "-c",
-                code + END,
-                path,
-                self.folder / "store",
-            ]
-            processes.append(
-                subprocess.Popen(
-                    [*map(str, command), rank, "2"],
-                    env=os.environ | variables,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
+        store = self.folder / "store"
+        command = ["-W", "ignore", "-c", FORKS, code + END, path, store, "torch", *modules]
+        variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+        done = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            env=os.environ | variables | {"OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
-            results = [process.communicate(timeout=120) for process in processes]
+            _, errors = done.communicate(timeout=240)
         finally:
             # One that waits for the other must not outlive the test.
-            for process in processes:
-                process.kill()
-        for process, (_, errors) in zip(processes, results, strict=True):
-            assert process.returncode == 0, errors[-4000:]
-        printed = json.loads(results[0][0].strip().splitlines()[-1])
+            with suppress(ProcessLookupError):
+                os.killpg(done.pid, signal.SIGKILL)
+        errors += "".join(
+            one.read_text()[-4000:] for one in sorted(self.folder.glob("store-*.err"))
+        )
+        assert done.returncode == 0, errors
+        lines = Path(f"{store}-0.out").read_text(encoding="utf-8").strip().splitlines()
+        printed = json.loads(lines[-1])
         self.last = printed if isinstance(printed, list) else [printed]
         return self.last
 

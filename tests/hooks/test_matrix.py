@@ -241,7 +241,10 @@ def of_two(need, run_two_once):
         for module in MODULES.get(name, [name.lower()]):
             need(module)
     folders = json.dumps([str(Path(__file__).parent), str(IMPORTABLE)])
-    (found,) = run_two_once(f"IMPORTABLE = {folders!r}\n{PROCESSES}", IMPORTABLE)
+    hooks = ("accelerate", "huggingface", "ignite", "lightning", "mmengine", "torchmetrics")
+    modules = [f"segiou.hooks.{name}" for name in hooks]
+    code = f"IMPORTABLE = {folders!r}\n{PROCESSES}"
+    (found,) = run_two_once(code, IMPORTABLE, *modules)
     return found
 
 

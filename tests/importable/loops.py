@@ -7,6 +7,7 @@ A loop has `epoch(batches)`, which returns the scores by key, and `counts`. Each
 from __future__ import annotations
 
 import logging
+from typing import ClassVar
 
 import numpy as np
 
@@ -307,27 +308,30 @@ def scored(metrics, batches, stop=False, size=None):
 
 
 class Jax(Plain):
-    """A compiled step with a state."""
+    """A compiled step with a state; loops with the same options share the step."""
+
+    shared: ClassVar[dict] = {}
 
     def __init__(self, labels, **options):
+        import jax
+
         from segiou.hooks.jax import PixelCounter
 
         super().__init__(labels, **options)
-        self.counter = PixelCounter(self.counts)
+        if (key := repr((labels, options))) not in self.shared:
+            counter = PixelCounter(self.counts)
+            how = ("argmax", "axis", "threshold")
+            self.shared[key] = counter, jax.jit(counter.update, static_argnames=how)
+        self.counter, self.step = self.shared[key]
         self.state = self.counter.init()
-        self.step = None
 
     def add(self, truth, pred):
-        import jax
-
         how = self.how
         if self.is_matrix and "threshold" not in how:
             how = {"argmax": 1} if pred.ndim > truth.ndim else {}
         elif not self.is_matrix:
             how = {"axis": 1, **how}
-        if self.step is None:
-            self.step = jax.jit(lambda *given: self.counter.update(*given, **how))
-        self.state = self.step(self.state, truth, pred)
+        self.state = self.step(self.state, truth, pred, **how)
 
     def epoch(self, batches, stop=False):
         self.state = self.counter.init()

@@ -16,9 +16,9 @@ import pytest
 
 from segiou._support import optional
 from segiou.cli.main import main
+from segiou.document.report_dict import ReportDict
 from segiou.measures import Field, Parts, measure_of
 from segiou.measures.registry import is_taken, own_keys
-from segiou.report.report_dict import ReportDict
 
 #: A measure of the number of pixels of each class; braces are filled by tests.
 MODULE = '''

@@ -10,7 +10,7 @@ from deletable import kind_of_scores
 
 import segiou
 from segiou.accumulators.channel_counts import ChannelCounts
-from segiou.report.report_dict import ReportDict
+from segiou.document.report_dict import ReportDict
 
 STREETS, VOLUMES = FIXTURES / "streets", FIXTURES / "volumes"
 
