@@ -17,16 +17,7 @@ _MOST = 1 << 26
 
 
 def least_steps(images: ImageParts, score: Score, whole: NDArray[np.number]) -> Floats:
-    """Smallest distance from each value if one pixel of an image changes, (1 + C,).
-
-    Parameters
-    ----------
-    images : ImageParts
-        Counts of pixels; NaN is returned for counts of measures.
-    score : Score
-    whole : ndarray
-        The sums of all images.
-    """
+    """Smallest distance from each value if one pixel of an image changes, (1 + C,); or NaN."""
     values = score.evaluate(whole)
     least = np.full(len(values), np.inf)
     by_class = score.weights is None and images.number * images.width**2 <= _MOST

@@ -125,13 +125,7 @@ class Jackknife:
         return self._side(0, parts, freedom, int(self.seen[0]))
 
     def mean_of(self, classes: NDArray[np.bool_]) -> Side:
-        """The mean over some classes, which weigh the same.
-
-        Parameters
-        ----------
-        classes : ndarray of bool, shape (C,)
-            At least one class, each with a value.
-        """
+        """The mean over some classes with a value, at least one, which weigh the same."""
         if classes.sum() == 1:
             return self.of_class(int(classes.argmax()))
         weights = classes / classes.sum()
@@ -145,13 +139,7 @@ class Jackknife:
 
     @np.errstate(invalid="ignore")  # of infinite distances
     def limits(self, level: float) -> Limits:
-        """Intervals of the score and of every class.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """Intervals of the score and of every class, at a two-sided level."""
         tail, score, error = (1 - level) / 2, self.score, self.class_errors()
         error[0], freedom = score.error, self.freedom()
         t = np.asarray(student(freedom, tail))
@@ -167,16 +155,7 @@ class Jackknife:
         return error
 
     def class_reach(self, places: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
-        """Distances of the limits of classes, at places in the values, from their values.
-
-        Parameters
-        ----------
-        places : slice or array of int
-        t : float or ndarray of float
-            Quantiles of Student's t.
-        tail : float
-            The share above them.
-        """
+        """Distances of the limits of classes from their values, by Student's t and its tail."""
         error = self.class_errors()[places]
         low, high = self.model.arms(places, t)
         bound = self.at_bound(self.values[places], self.seen[places], tail, self.near(places, t))
@@ -215,13 +194,7 @@ class Jackknife:
             return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
 
     def freedom(self, share: Any = 1.0) -> Floats:
-        """Degrees of freedom of the score and of each class, (1 + C,).
-
-        Parameters
-        ----------
-        share : float or ndarray of float, shape (1 + C,)
-            With so many times the units.
-        """
+        """Degrees of freedom, (1 + C,), with so many times the units."""
         freedom = np.asarray(share * self.seen - 1.0)
         of_score = float(np.broadcast_to(share, freedom.shape)[0])
         if (place := only_class([self.model.statistic])) is not None:
@@ -334,13 +307,7 @@ class Side:
         return self.left_out.bounds
 
     def reach(self, level: float) -> tuple[float, float]:
-        """Distances of the lower and the upper limit from the value; NaN if undefined.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """Distances of the lower and upper limit from the value, at a two-sided level; or NaN."""
         tail = (1 - level) / 2
         return self.reach_at(float(student(self.freedom, tail)), tail)
 

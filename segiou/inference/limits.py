@@ -89,14 +89,7 @@ def with_width(
 
 
 def tail_of(reach: Callable[[float], tuple[float, float]], value: float) -> float:
-    """The tail at which the limit of a value on the side of 0 is 0; NaN if undefined.
-
-    Parameters
-    ----------
-    reach : callable
-        Distances of the lower and the upper limit by their two-sided level.
-    value : float
-    """
+    """The tail at which the limit of a value on the side of 0 is 0; NaN if undefined."""
     side = 0 if value > 0 else 1
 
     def beyond(decades: float) -> float:

@@ -63,15 +63,7 @@ class Paired:
     @classmethod
     @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
     def of(cls, a: Statistic, b: Statistic, permutations: int = 10_000, seed: int = 0) -> Paired:
-        """Leave out and exchange the units of the same score of two models.
-
-        Parameters
-        ----------
-        a, b : Statistic
-            Over the same units; neither a median nor a percentile.
-        permutations, seed : int
-            As for :func:`segiou.inference.significance.permutation_test`.
-        """
+        """Leave out and exchange the units of one score of two models; no median or percentile."""
         steps = np.concatenate([*steps_of(b)]) - np.concatenate([*steps_of(a)])
         permuted = permutation_test(a, b, permutations, seed)
         seen = np.minimum(a.seen, b.seen)
@@ -89,13 +81,7 @@ class Paired:
         return self._mean(float(self.values[0]), covered)
 
     def mean_of(self, classes: NDArray[np.bool_]) -> Change:
-        """The difference of the means over some classes, which weigh the same.
-
-        Parameters
-        ----------
-        classes : ndarray of bool, shape (C,)
-            At least one class, each with a difference.
-        """
+        """The difference of means over some classes, each with a difference."""
         if classes.sum() == 1:
             return self.of_class(int(classes.argmax()))
         return self._mean(float(self.values[1:][classes].mean()), classes)
@@ -129,13 +115,7 @@ class Paired:
         return np.array([change.p for change in self])
 
     def limits(self, level: float) -> Limits:
-        """Intervals of the score and of every class.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """Intervals of the score and of every class, at a two-sided level."""
         every = [*self]
         low, high = np.array([change.limits(level) for change in every]).T
         error = np.array([change.error for change in every])
@@ -220,13 +200,7 @@ class Change:
         return np.sort(np.abs(self.deltas[~np.isnan(self.deltas)]))[::-1]
 
     def reach(self, level: float) -> tuple[float, float]:
-        """Distances of the lower and the upper limit from the value; NaN if undefined.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """Distances of the lower and upper limit from the value, at a two-sided level; or NaN."""
         if not self.error > ROUNDING:
             return math.nan, math.nan
         reach, size = self.reach_to_0(level), abs(self.value)
@@ -255,14 +229,7 @@ class Change:
         return max(reach, plain) if q >= self._sizes[0] - ROUNDING else reach
 
     def spread(self, units: int, level: float) -> tuple[float, float]:
-        """Error and degrees of freedom over a number of units, by the reach at a level.
-
-        Parameters
-        ----------
-        units : int
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """Error and degrees of freedom over so many units, by the reach at a level."""
         if not self.error > ROUNDING:
             return self.error, self.freedom
         error = self.reach_to_0(level) / float(student(self.freedom, (1 - level) / 2))
@@ -270,13 +237,7 @@ class Change:
         return error / math.sqrt(share), max(share * (self.freedom + 1) - 1, 1.0)
 
     def limits(self, level: float) -> tuple[float, float]:
-        """The limits within the possible differences; NaN if undefined.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """The limits within the possible differences, at a two-sided level; NaN if undefined."""
         down, up = self.reach(level)
         low, high = with_width(self.value - down, self.value + up, self.bounds)
         return number_of(low), number_of(high)

@@ -57,17 +57,7 @@ class CaseMaps:
         self._most: list[CaseMap] = []
 
     def add(self, id: str, votes: Votes, place: NDArray[np.int64]) -> None:
-        """Draw the map of a case.
-
-        Parameters
-        ----------
-        id : str
-            The case.
-        votes : Votes
-            Its votes.
-        place : ndarray of int64
-            Pattern of each pixel.
-        """
+        """Draw the map of a case from its votes and the pattern of each pixel."""
         expert_votes = votes.of_experts(self.experts)
         table = expert_votes.table(1 + int(expert_votes.patterns.max(initial=0)))
         total = table.sum(1)
@@ -105,15 +95,7 @@ def _shown(share: NDArray[Any]) -> tuple[NDArray[Any], str]:
 
 
 def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
-    """The page: verdicts, agreement, pairs, and maps.
-
-    Parameters
-    ----------
-    agreement : RaterAgreement
-        The agreement.
-    maps : CaseMaps
-        The maps of its cases.
-    """
+    """The page: verdicts, agreement, pairs, and maps."""
     parts = [*agreement.parts()]
     lines = [part.text for part in parts if isinstance(part, Line) and part.text]
     bold = [part.text for part in parts if isinstance(part, Line) and part.style == "bold"]

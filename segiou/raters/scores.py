@@ -44,30 +44,7 @@ def rater_agreement(
     groups: Sequence[Hashable] | None = None,
     level: float = 0.95,
 ) -> RaterAgreement:
-    """Score the agreement of raters from their votes.
-
-    Parameters
-    ----------
-    votes : sequence of Votes
-        The votes of each case; with a model, its votes are last.
-    ids : sequence of str
-        Names of the cases.
-    raters : sequence of str
-        Names of the experts.
-    class_names : sequence of str
-        The C classes.
-    model : str
-        Name of the model; empty without one.
-    groups : sequence of hashable, optional
-        Group of each case, such as its patient.
-    level : float
-        Level of the intervals.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two experts or cases.
-    """
+    """Score the agreement of raters from their votes."""
     check_level("level", level)
     experts, everyone = len(raters), [*raters, *([model] if model else [])]
     if experts < 2:

@@ -38,13 +38,7 @@ class Votes(NamedTuple):
 
     @classmethod
     def of(cls, masks: Sequence[NDArray[Any] | None]) -> tuple[Votes, NDArray[np.int64]]:
-        """Count the patterns of masks of class indices, and find the pattern of each pixel.
-
-        Parameters
-        ----------
-        masks : sequence of (ndarray of int or None)
-            One mask per rater, of one shape; None if the rater lacks the case.
-        """
+        """Patterns of class indices, of one mask or None per rater, and that of each pixel."""
         shape = next(mask.shape for mask in masks if mask is not None)
         none = np.full(shape, UNMARKED)
         filled = [none if mask is None else mask for mask in masks]
@@ -60,44 +54,15 @@ class Votes(NamedTuple):
         return cls(patterns.astype(np.int64), pixels, has_case), place.reshape(shape)
 
     def of_experts(self, experts: int) -> Votes:
-        """The votes of the first raters, without those of a model.
-
-        Parameters
-        ----------
-        experts : int
-            Number of experts.
-        """
+        """The votes of the first raters, without those of a model."""
         return Votes(self.patterns[:, :experts], self.pixels, self.has_case[:experts])
 
     def table(self, num_classes: int) -> NDArray[np.int64]:
-        """Number of votes for each class, per pattern.
-
-        Parameters
-        ----------
-        num_classes : int
-            C.
-
-        Returns
-        -------
-        ndarray of int64, shape (P, C)
-        """
+        """Number of votes for each class, per pattern, (P, C)."""
         return np.stack([(self.patterns == c).sum(1) for c in range(num_classes)], axis=1)
 
     def overlaps(self, num_classes: int) -> NDArray[np.int64]:
-        """Pixels of each class of both raters of each pair, and of either one.
-
-        Only pixels that both marked are counted.
-
-        Parameters
-        ----------
-        num_classes : int
-            C.
-
-        Returns
-        -------
-        ndarray of int64, shape (K (K - 1) / 2, C, 3)
-            Both, first, second.
-        """
+        """Pixels that both raters of a pair marked: both, first and second, (pairs, C, 3)."""
         counted = np.zeros((0, num_classes, 3), np.int64)
         for a, b in combinations(self.patterns.T, 2):
             sides = [np.arange(num_classes) == side[:, None] for side in (a, b)]
@@ -185,13 +150,6 @@ class Staple(NamedTuple):
 
 def staple(votes: Votes, index: int) -> Staple:
     """Estimate a class by STAPLE, as ITK does; unmarked pixels are not the class.
-
-    Parameters
-    ----------
-    votes : Votes
-        The votes of a case.
-    index : int
-        Index of the class.
 
     Notes
     -----

@@ -58,19 +58,7 @@ def suspects_html(
 ) -> str:
     """The page: entries with crops of photo, truth and prediction, and their review.
 
-    Parameters
-    ----------
-    found : Suspects
-        The list.
-    run : Run
-        Its first run, scored from files that still exist.
-    small : Suspects, optional
-        A second list, of regions (or confusions of images) up to `SMALL` of an image, without
-        the entries of the first.
-    images : str or path, optional
-        Folder of the original images.
-    read : callable, optional
-        Reads the file of a path, for masks that are not local.
+    `small` is a second list, of regions (or confusions of images) up to `SMALL` of an image.
     """
     listed_before = {region.key for region in found.entries}
     others = [] if small is None else [r for r in small.entries if r.key not in listed_before]

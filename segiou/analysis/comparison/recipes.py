@@ -112,12 +112,7 @@ class Crossed:
 
     @np.errstate(all="ignore")
     def spread(self, units: int | None = None) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom over these units, or another number of them.
-
-        Parameters
-        ----------
-        units : int, optional
-        """
+        """Standard errors and degrees of freedom over these units, or another number of them."""
         share = 1.0 if units is None else units / self.units
         images, residual = self.images / share, self.residual / share
         image_freedom = np.maximum((self.image_freedom + 1) * share - 1, 1.0)
@@ -138,13 +133,7 @@ class Crossed:
         return np.where(error > 0, p, np.nan)
 
     def limits(self, level: float) -> Limits:
-        """Intervals of the score and of every class.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1, two-sided.
-        """
+        """Intervals of the score and of every class, at a two-sided level."""
         error, freedom = self.spread()
         reach = student(freedom, (1 - level) / 2) * error
         ends = with_width(self.values - reach, self.values + reach, self.bounds)

@@ -65,28 +65,11 @@ class AdjustedSource:
         return self.place.find()
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp of a file, joined with that of its region.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        """
+        """The stamp of a file, joined with that of its region."""
         return self._with_region(self.place.stamp(path), path)
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
-        """The mask of a file.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-
-        Raises
-        ------
-        MaskError
-            If the mask or its region cannot be read.
-        """
+        """The mask of a file."""
         data, stamp = self.place.read(path)
         return self.adjusted(data, path), self._with_region(stamp, path)
 
@@ -97,15 +80,7 @@ class AdjustedSource:
         return stamp.joined(self.roi.stamp(self._region_of(path)))
 
     def adjusted(self, data: bytes | RawMask, path: str) -> RawMask:
-        """The mask in the content of a file.
-
-        Parameters
-        ----------
-        data : bytes or RawMask
-            The content.
-        path : str
-            The file.
-        """
+        """The mask in the content of a file."""
         threshold = self.reading.threshold_of(self.side)
         raw = from_bytes(data, path, key=self.key, floats=threshold is not None)
         raw = as_read(raw, path, self.reading.read_palette)

@@ -51,13 +51,7 @@ class ArrayStore:
     store: str
 
     def find(self) -> dict[str, str]:
-        """Masks by name; those of a stack by the name of its array and their index.
-
-        Raises
-        ------
-        ValueError
-            If the store is corrupt, or contains no masks of this name.
-        """
+        """Masks by name; those of a stack by the name of its array and their index."""
         masks: dict[str, str] = {}
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}

@@ -142,28 +142,11 @@ class ClassMasks:
         return self._images[path]
 
     def stamp(self, path: str) -> Stamp:
-        """The stamps of all files of an image as one.
-
-        Parameters
-        ----------
-        path : str
-            Its first file.
-        """
+        """The stamps of all files of an image as one."""
         return reduce(Stamp.joined, map(self.files.stamp, self._paths(path).values()))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The sets of classes of each pixel of an image.
-
-        Parameters
-        ----------
-        path : str
-            Its first file.
-
-        Raises
-        ------
-        MaskError
-            If a file is not a mask of two values, or differs in size.
-        """
+        """The sets of classes of each pixel of an image."""
         stamps: list[Stamp] = []
         combined: dict[tuple[int, ...], int] = {(): 0}
         numbers: NDArray[Any] | None = None

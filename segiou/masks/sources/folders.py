@@ -181,13 +181,7 @@ class PatternFolder(LocalFolder):
     """The folders and mask files that match a pattern."""
 
     def find(self) -> dict[str, str]:
-        """Mask files by the parts of their path that the pattern leaves open.
-
-        Raises
-        ------
-        ValueError
-            If nothing matches, or a matching folder contains no masks.
-        """
+        """Mask files by the parts of their path that the pattern leaves open."""
         files: dict[str, str] = {}
         places = {str(as_header(Path(place))): kept for place, kept in matches(self.root).items()}
         names = [Path(place).name for place in places]

@@ -40,13 +40,7 @@ class StackedArrays:
         return self.place.root
 
     def find(self) -> dict[str, str]:
-        """Masks by name; those of a stack by the name of its file and their index.
-
-        Raises
-        ------
-        ValueError
-            If the place is missing or has no masks, or too many.
-        """
+        """Masks by name; those of a stack by the name of its file and their index."""
         files = {"": self.root} if is_one_file(self.place) else self.place.find()
         masks: dict[str, str] = {}
         for name, path in files.items():
@@ -74,29 +68,12 @@ class StackedArrays:
         return len(values) if values.ndim == 3 else None
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp of the file of a mask.
-
-        Parameters
-        ----------
-        path : str
-            The mask.
-        """
+        """The stamp of the file of a mask."""
         item = _ITEM.fullmatch(path)
         return self.place.stamp(item[1] if item else path)
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
-        """A mask, or the content of its file.
-
-        Parameters
-        ----------
-        path : str
-            The mask.
-
-        Raises
-        ------
-        MaskError
-            If it cannot be read, or its file has fewer images than it had when it was listed.
-        """
+        """A mask, or the content of its file."""
         item = _ITEM.fullmatch(path)
         if item is None:
             return self.place.read(path)

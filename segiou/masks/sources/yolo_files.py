@@ -108,30 +108,13 @@ class YoloFolder:
         return next((image for image in tried if image.is_file()), None)
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp of the text file, joined with that of its image.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        """
+        """The stamp of the text file, joined with that of its image."""
         stamp = stamp_of(path) if Path(path).is_file() else _EMPTY
         image = self._image_of(path)
         return stamp if image is None else stamp.joined(stamp_of(image))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The mask of an image: indices of ``names``, 0 outside all polygons.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-
-        Raises
-        ------
-        MaskError
-            If the file or its image cannot be read.
-        """
+        """The mask of an image: indices of ``names``, 0 outside all polygons."""
         stamp = self.stamp(path)
         try:
             if (image := self._image_of(path)) is None:

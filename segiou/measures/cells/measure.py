@@ -54,8 +54,7 @@ class CellOptions(StructureOptions):
     Attributes
     ----------
     classes : tuple of str or int
-        Names or indices of the scored classes; by default all but the background, which is
-        the class of value 0 if the masks are volumes or there are two classes.
+        As for :class:`segiou.measures.StructureOptions`: all but a background by default.
 
     Examples
     --------

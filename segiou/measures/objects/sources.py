@@ -93,29 +93,7 @@ class ObjectSource(Measure):
     def read(
         self, raw: RawMask, path: str, labels: LabelSet, beside: dict[str, Any] | None = None
     ) -> ObjectMask | None:
-        """Split the pixels of a file into classes and ids.
-
-        Parameters
-        ----------
-        raw : RawMask
-            The pixels of the file.
-        path : str
-            The file.
-        labels : LabelSet
-            The classes of the file.
-        beside : dict, optional
-            Annotations that were read for the files of a batch so far, which are not read again.
-
-        Returns
-        -------
-        ObjectMask or None
-            None for components of class maps.
-
-        Raises
-        ------
-        MaskError
-            If the file does not fit the source or its annotation.
-        """
+        """Split the pixels of a file into classes and ids."""
         if self.source == "components":
             return None
         if self.source == "coco":
@@ -144,18 +122,7 @@ class ObjectSource(Measure):
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
     ) -> tuple[ObjectMask, ObjectMask] | None:
-        """Both sides, unchecked, with one entry per pair of ids that share pixels.
-
-        Parameters
-        ----------
-        truth, pred : ObjectMask, optional
-            Objects of both sides.
-
-        Returns
-        -------
-        tuple of ObjectMask or None
-            None unless classes follow from ids.
-        """
+        """Both sides, unchecked, with one entry per pair of ids that share pixels."""
         if truth is None or pred is None:
             return None
         if not (callable(truth.classes) and callable(pred.classes)):
@@ -171,15 +138,7 @@ class ObjectSource(Measure):
         return first, second
 
     def stamp(self, own: Stamp, path: str) -> Stamp:
-        """Stamp of a file joined with that of COCO's annotations next to its folder.
-
-        Parameters
-        ----------
-        own : Stamp
-            Stamp of the file.
-        path : str
-            The file.
-        """
+        """Stamp of a file joined with that of COCO's annotations next to its folder."""
         if self.source != "coco":
             return own
         place, name = annotations_of(path)

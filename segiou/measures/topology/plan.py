@@ -33,8 +33,7 @@ class TopologyOptions(StructureOptions):
     Attributes
     ----------
     classes : tuple of str or int
-        Names or indices of the scored classes; by default all but the background, which is
-        the class of value 0 if the masks are volumes or there are two classes.
+        As for :class:`segiou.measures.StructureOptions`: all but a background by default.
     connectivity : {"full", "cross"}
         Whether pixels that touch only at a corner are connected.
 
