@@ -32,7 +32,7 @@ def command(parsed: argparse.Namespace) -> int:
 
     def on_case(case: RaterCase) -> None:
         if maps is not None:
-            maps.add(case.id, case.votes, case.place)
+            maps.add(case.id, case.votes, case.pattern)
         if consensus is not None:
             consensus.write(case)
 

@@ -55,7 +55,7 @@ class RaterCase(NamedTuple):
         Class indices, -1 if unmarked; None if the rater lacks the case.
     votes : Votes
         Pixels by vote pattern.
-    place : ndarray of int64
+    pattern : ndarray of int64
         Pattern of each pixel.
     volume : object
         Geometry of the first rater's mask, or None.
@@ -66,7 +66,7 @@ class RaterCase(NamedTuple):
     id: str
     masks: tuple[NDArray[np.int64] | None, ...]
     votes: Votes
-    place: NDArray[np.int64]
+    pattern: NDArray[np.int64]
     volume: Any
     classes: int
 
@@ -183,9 +183,9 @@ def rater_cases(
             known = listed([id for id, row in matched.items() if row[number] is None], 3)
             msg = f"{name} has no case of another rater; rename its files, as in {known}"
             raise ValueError(msg)
-    for id, places in matched.items():
-        read = [_read(side, place, problems) for side, place in zip(sides, places, strict=True)]
-        case = None if problems else _case(id, read, [str(p) for p in places], options, problems)
+    for id, paths in matched.items():
+        read = [_read(side, path, problems) for side, path in zip(sides, paths, strict=True)]
+        case = None if problems else _case(id, read, [str(p) for p in paths], options, problems)
         if case is not None:
             yield case
     if problems:
@@ -193,7 +193,7 @@ def rater_cases(
 
 
 class _Side(NamedTuple):
-    """The masks of one rater: names to places, and how a place is read."""
+    """The masks of one rater: names to paths, and how a path is read."""
 
     files: Mapping[str, str]
     open: Callable[[str], tuple[NDArray[Any], Any]]
@@ -205,10 +205,9 @@ class _Side(NamedTuple):
         cls, masks: Masks, options: ClassOptions, reading: Reading, segments: Mapping[str, int]
     ) -> _Side:
         if isinstance(masks, Mapping):
-            arrays = {str(name): as_label_array(one, str(name)) for name, one in masks.items()}
+            arrays = {str(name): as_label_array(mask, str(name)) for name, mask in masks.items()}
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
-        place = open_source(masks)
-        read_as = read_by(reading, place)
+        read_as = read_by(reading, open_source(masks))
         source = StackedArrays(read_as) if reading.array_axes == STACKED else read_as
 
         def read(path: str) -> tuple[NDArray[Any], Any]:
@@ -244,7 +243,7 @@ def _decoded(
 
 
 def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
-    """The place of each case for each rater, by id, in any order of the raters.
+    """The path of each case for each rater, by id, in any order of the raters.
 
     The names of every two raters are matched as those of folders, so a case that one rater lacks
     is found in the others.
@@ -262,38 +261,38 @@ def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
 
 
 class _Cases:
-    """The places of all raters, joined into cases of at most one place per rater."""
+    """The paths of all raters, joined into cases of at most one path per rater."""
 
     def __init__(self, sides: Sequence[_Side]) -> None:
         self.number = len(sides)
         self.rows: dict[tuple[int, str], dict[int, str]] = {}
         self.ids: dict[tuple[int, str], list[str]] = {}
         for number, side in enumerate(sides):
-            for name, place in side.files.items():
-                self.rows[number, place] = {number: place}
-                self.ids[number, place] = [_id(name)]
+            for name, path in side.files.items():
+                self.rows[number, path] = {number: path}
+                self.ids[number, path] = [_id(name)]
 
-    def join(self, one: tuple[int, str], other: tuple[int, str], id: str) -> None:
-        """Join the cases of two places, unless a rater would have two places in one."""
-        first, second = self.rows[one], self.rows[other]
+    def join(self, a: tuple[int, str], b: tuple[int, str], id: str) -> None:
+        """Join the cases of two paths, unless a rater would have two paths in one."""
+        first, second = self.rows[a], self.rows[b]
         if first is not second and not first.keys() & second.keys():
             first |= second
             self.rows.update(dict.fromkeys(second.items(), first))
-        if self.rows[one] is self.rows[other]:
-            self.ids[one].append(id)
-            self.ids[other].append(id)
+        if self.rows[a] is self.rows[b]:
+            self.ids[a].append(id)
+            self.ids[b].append(id)
 
     def by_id(self) -> dict[str, list[str | None]]:
-        """The places by id, which is the shortest name; a name that is taken is that of a place."""
-        named: list[tuple[str, str, dict[int, str]]] = []
+        """The paths by id, which is the shortest name, or a path if that name is taken."""
+        rows: list[tuple[str, str, dict[int, str]]] = []
         for row in {id(row): row for row in self.rows.values()}.values():
             names = [name for key in row.items() for name in self.ids[key]]
-            named.append((min(names, key=lambda name: (len(name), name)), min(row.values()), row))
-        found: dict[str, list[str | None]] = {}
-        for name, place, row in sorted(named, key=lambda one: (-len(one[2]), *one[:2])):
-            places = [row.get(number) for number in range(self.number)]
-            found[place if name in found else name] = places
-        return dict(sorted(found.items()))
+            rows.append((min(names, key=lambda name: (len(name), name)), min(row.values()), row))
+        cases: dict[str, list[str | None]] = {}
+        for name, path, row in sorted(rows, key=lambda item: (-len(item[2]), *item[:2])):
+            paths = [row.get(number) for number in range(self.number)]
+            cases[path if name in cases else name] = paths
+        return dict(sorted(cases.items()))
 
 
 def _id(name: str) -> str:
@@ -302,55 +301,55 @@ def _id(name: str) -> str:
     return split_ending(name)[0]
 
 
-def _read(side: _Side, place: str | None, problems: list[Problem]) -> Any:
+def _read(side: _Side, path: str | None, problems: list[Problem]) -> Any:
     """Class indices of a mask with its geometry; None for a missing or unreadable one."""
-    if place is None:
+    if path is None:
         return None
-    result = or_problem(place, _class_indices, side, place)
+    result = or_problem(path, _class_indices, side, path)
     if isinstance(result, Problem):
         problems.append(result)
         return None
     return result
 
 
-def _class_indices(side: _Side, place: str) -> tuple[NDArray[np.int64], Any]:
+def _class_indices(side: _Side, path: str) -> tuple[NDArray[np.int64], Any]:
     """Class indices of a mask, and its geometry."""
-    values, volume = side.open(place)
+    values, volume = side.open(path)
     indices = Encoding.of_classes(side.options).truth.codes_of(values).astype(np.int64)
     number = side.options.num_classes
     if (indices > number).any():
         undeclared = UndeclaredValuesError("truth", count_ids(values[indices > number]))
         unit = "pixels" if volume is None else "voxels"
-        raise UndeclaredError(undeclared_problem(place, undeclared, side.options, unit))
+        raise UndeclaredError(undeclared_problem(path, undeclared, side.options, unit))
     return np.where(indices == number, UNMARKED, indices), volume
 
 
 def _case(
     id: str,
     read: Sequence[Any],
-    places: Sequence[str],
+    paths: Sequence[str],
     options: ClassOptions,
     problems: list[Problem],
 ) -> RaterCase | None:
     """The case, unless its masks differ in size or geometry."""
-    marked = [(one, place) for one, place in zip(read, places, strict=True) if one is not None]
+    marked = [(mask, path) for mask, path in zip(read, paths, strict=True) if mask is not None]
     (first, volume), origin = marked[0]
     turned: dict[str, NDArray[Any]] = {}
-    for (mask, other), place in marked[1:]:
+    for (mask, other), path in marked[1:]:
         difference = None
         if volume is not None and other is not None:
             other = reorient(replace(other, values=mask), volume)
-            mask = turned[place] = np.asarray(other.values, np.int64)
+            mask = turned[path] = np.asarray(other.values, np.int64)
             difference = geometry_difference(replace(volume, values=first), other)
         if mask.shape != first.shape:
             difference = f"shape {mask.shape}, expected {first.shape}"
         if difference:
             fix = "all raters must mark the same grid"
-            problems.append(Problem(place, f"has {difference}; {fix} [compared with: {origin}]"))
+            problems.append(Problem(path, f"has {difference}; {fix} [compared with: {origin}]"))
             return None
     masks = tuple(
-        None if pair is None else turned.get(place, pair[0])
-        for pair, place in zip(read, places, strict=True)
+        None if pair is None else turned.get(path, pair[0])
+        for pair, path in zip(read, paths, strict=True)
     )
     return RaterCase(id, masks, *Votes.of(masks), volume, options.num_classes)
 
@@ -391,7 +390,7 @@ class ConsensusWriter:
         from PIL import Image
 
         votes = case.votes.of_experts(self.experts)
-        chosen = consensus(votes, self.rule)[case.place]
+        chosen = consensus(votes, self.rule)[case.pattern]
         void = 255 if case.classes <= 255 else 65535
         mask = np.where(chosen < 0, void, chosen).astype(np.uint8 if void == 255 else np.uint16)
         data, ending = BytesIO(), ".png" if mask.ndim == 2 else ".npy"

@@ -191,7 +191,7 @@ class Evaluator(Accumulator):
     def images(self) -> tuple[ImageCount, ...]:
         """Counts of each image; the ids of images without one are their numbers."""
         width = len(str(len(self._numbered)))
-        numbered = (replace(one, id=f"{i:0{width}}") for i, one in enumerate(self._numbered))
+        numbered = (replace(image, id=f"{i:0{width}}") for i, image in enumerate(self._numbered))
         return (*self._named.values(), *numbered)
 
     def run(self, **about: Any) -> Run:
@@ -255,7 +255,7 @@ class Evaluator(Accumulator):
 
     @property
     def _options_of_measures(self) -> dict[str, dict[str, Json]]:
-        return {one.key: one.to_dict() for one in self._measures}
+        return {measure.key: measure.to_dict() for measure in self._measures}
 
     def _settings(self) -> dict[str, Any]:
         header = self._counted_for.to_dict()
@@ -283,7 +283,7 @@ class Evaluator(Accumulator):
         return "; ".join(differences)
 
     def _join(self, others: Sequence[Self]) -> None:
-        counted = [one for one in (self, *others) if len(one)]
+        counted = [evaluator for evaluator in (self, *others) if len(evaluator)]
         for other in counted:  # only the first image shows whether there are volumes
             counted[0]._check_alike(other)
         if not counted:
@@ -297,8 +297,8 @@ class Evaluator(Accumulator):
         self._scorer.go_on(wanted)
 
     def _content(self) -> dict[str, Any]:
-        named = [{**one.to_dict(), "named": True} for one in self._named.values()]
-        numbered = [{**one.to_dict(), "id": "", "named": False} for one in self._numbered]
+        named = [{**image.to_dict(), "named": True} for image in self._named.values()]
+        numbered = [{**image.to_dict(), "id": "", "named": False} for image in self._numbered]
         return {"images": [*named, *numbered]}
 
     @classmethod
@@ -315,6 +315,7 @@ class Evaluator(Accumulator):
         self._keep(image for image, is_named in images if is_named)
         self._numbered += [image for image, is_named in images if not is_named]
         header = Header.from_dict(state["header"])
-        check_packed([one.measured for one, _ in images if one.measured is not None], header)
+        measured = (image.measured for image, _ in images)
+        check_packed([parts for parts in measured if parts is not None], header)
         if images:
             self._scorer.go_on(header)

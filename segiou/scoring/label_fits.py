@@ -102,7 +102,8 @@ def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair], command: str = ""
     sample = sampled(pairs, SAMPLE)
     files = [read_values(scorer.truth_source, pair.truth) for pair in sample]
     files += [read_values(scorer.pred_source, pair.pred) for pair in sample]
-    pixels = (one.pixels for one in files if isinstance(one, FileContent) and one.what == "colors")
+    contents = (content for content in files if isinstance(content, FileContent))
+    pixels = (content.pixels for content in contents if content.what == "colors")
     each = (bytes.fromhex(name[1:]) for name in chain.from_iterable(pixels))
     colors = {(red, green, blue) for red, green, blue in each}
     options = scorer.header.options
@@ -128,8 +129,9 @@ def fits_text(
     if pixels is None:
         return ""
     given = _given(scorer.header.options, pixels)
-    found = _better(given, [*_fits(scorer.header.options, pixels)], least or 0.0)
-    tried = [fit for one in found[:_SHOWN] if (fit := _tried(scorer, one, sample)) is not None]
+    better = _better(given, [*_fits(scorer.header.options, pixels)], least or 0.0)
+    scored_fits = (_tried(scorer, fit, sample) for fit in better[:_SHOWN])
+    tried = [fit for fit in scored_fits if fit is not None]
     if not (tried or command):
         return ""
     images = plural(len(sample), "image") + f" of {len(pairs)}" * (len(sample) < len(pairs))
@@ -154,15 +156,15 @@ def _joined(command: str, options: str) -> str:
     return f"{command.strip()} {options}".strip()
 
 
-def _better(given: _Fit, found: Sequence[_Fit], least: float) -> list[_Fit]:
+def _better(given: _Fit, fits: Sequence[_Fit], least: float) -> list[_Fit]:
     """The other numberings that fit much better than the given one, best first."""
-    plain = [given.mean_iou, *(fit.mean_iou for fit in found if "pred-labels" not in fit.text)]
-    best = max((fit.mean_iou for fit in found), default=0.0)
+    plain = [given.mean_iou, *(fit.mean_iou for fit in fits if "pred-labels" not in fit.text)]
+    best = max((fit.mean_iou for fit in fits), default=0.0)
     factor = _FACTOR if least else _UNDECLARED
     least = max(factor * np.nanmax([0.0, *plain]), best / 2, least)
     # Unnamed classes with the same mean are the same classes with other values.
-    distinct = {(round(fit.mean_iou, 9), fit.is_named): fit for fit in reversed(found)}
-    kept = [fit for fit in found if fit in distinct.values() and fit.mean_iou > least]
+    distinct = {(round(fit.mean_iou, 9), fit.is_named): fit for fit in reversed(fits)}
+    kept = [fit for fit in fits if fit in distinct.values() and fit.mean_iou > least]
     return sorted(kept, key=lambda fit: -fit.mean_iou)
 
 
@@ -195,7 +197,7 @@ def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
 
 def _of_each(values: Iterable[int], labels: LabelSet) -> LabelSet:
     """A class for each value, with the colours that a label set reads as the value."""
-    colors = {one.values[0]: one.colors for one in labels.classes}
+    colors = {label.values[0]: label.colors for label in labels.classes}
     if labels.ignore_colors:
         colors[labels.ignore[0]] = labels.ignore_colors
     return LabelSet("values", tuple(LabelClass(str(v), (v,), colors.get(v, ())) for v in values))
@@ -247,16 +249,16 @@ def _fits(options: ClassOptions, pixels: _Pixels) -> Iterator[_Fit]:
         ignore = _option("--ignore", ",".join(map(str, sorted(unknown)))) if unknown else ""
         # Predictions with such values have no class there.
         void = _VOID & ignored
-        kept, found = ClassOptions.of(**arguments).include, [_Fit("", {}, 0.0)]
-        for one in _numberings(options, labels, rows, pixels):
-            matrix = pixels.matrix(rows, one.values)
+        kept, fits = ClassOptions.of(**arguments).include, [_Fit("", {}, 0.0)]
+        for numbering in _numberings(options, labels, rows, pixels):
+            matrix = pixels.matrix(rows, numbering.values)
             mean = mean_iou(matrix, rows.sum(1), kept)
-            fits = matrix.sum() == rows.sum() or options.unassigned == "count"
-            fits = fits and void.isdisjoint(value for values in one.values for value in values)
-            if fits and mean > found[-1].mean_iou:
-                text = " ".join(filter(None, (option, one.option, ignore)))
-                found.append(_Fit(text, arguments | {"pred_labels": one.given}, mean))
-        yield from found[1:][-2:]
+            is_whole = matrix.sum() == rows.sum() or options.unassigned == "count"
+            is_free = void.isdisjoint(chain.from_iterable(numbering.values))
+            if is_whole and is_free and mean > fits[-1].mean_iou:
+                text = " ".join(filter(None, (option, numbering.option, ignore)))
+                fits.append(_Fit(text, arguments | {"pred_labels": numbering.given}, mean))
+        yield from fits[1:][-2:]
 
 
 def _truths(labels: LabelSet, pixels: _Pixels) -> Iterator[tuple[str, Any]]:
@@ -281,15 +283,15 @@ def _same_classes(labels: LabelSet) -> Iterator[str]:
 
 def _renumbered(labels: LabelSet, seen: set[int]) -> Iterator[str]:
     """The classes as text, beginning at another value; unnamed if they cannot be typed."""
-    named = [(one.name, value) for one in labels.classes for value in one.values]
+    pairs = [(label.name, value) for label in labels.classes for value in label.values]
     is_typed = labels.name == "custom" and not (labels.source or labels.ignore or labels.groups)
     if is_typed and not _are_values(labels):
         # Names whose values are those of the truth have the right ones.
         if not seen - _VOID <= labels.declared_values and not any(
-            "," in name or name != name.strip() for name, _ in named
+            "," in name or name != name.strip() for name, _ in pairs
         ):
             for step in (1, -1):
-                yield ",".join(f"{name}={value + step}" for name, value in named)
+                yield ",".join(f"{name}={value + step}" for name, value in pairs)
         return
     last = max(seen - _VOID, default=0)
     if 1 < last < MOST_VALUES and (_are_values(labels) or seen >= {*range(1, last + 1)}):
@@ -340,17 +342,17 @@ def _lists(
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
     columns = np.flatnonzero(rows.sum(0))
-    pairs = rows[:, columns]
-    overlaps = ious(pairs, rows.sum(1)[:, None], pairs.sum(0))
-    classes, places = linear_sum_assignment(overlaps, maximize=True)
+    overlapping = rows[:, columns]
+    overlaps = ious(overlapping, rows.sum(1)[:, None], overlapping.sum(0))
+    classes, best = linear_sum_assignment(overlaps, maximize=True)
     if len(classes) == len(columns):
-        chosen = dict(zip(classes.tolist(), pixels.values[columns[places]].tolist(), strict=True))
+        chosen = dict(zip(classes.tolist(), pixels.values[columns[best]].tolist(), strict=True))
         yield [chosen.get(c) for c in range(number)]
 
 
 def _values_of(labels: LabelSet, pred_labels: LabelSet) -> Values:
     """Values in predictions of the classes of the truth."""
-    by_name = {one.name: one.values for one in pred_labels.classes}
+    by_name = {label.name: label.values for label in pred_labels.classes}
     return [by_name.get(name, ()) for name in labels.class_names]
 
 

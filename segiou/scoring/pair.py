@@ -268,7 +268,7 @@ class PairScorer:
         if self.reading.geometry == "ignore" or volumes[0] is None or volumes[1] is None:
             return truth, pred
         is_plain = not any(
-            one.is_big or one.objects or one.valid is not None for one in (truth, pred)
+            side.is_big or side.objects or side.valid is not None for side in (truth, pred)
         )
         if not is_plain or not (volumes[0].segments or volumes[1].segments):
             return truth, pred
@@ -279,7 +279,7 @@ class PairScorer:
         if self.reading.geometry == "reorient" and other.orientation != volumes[0].orientation:
             other = reorient(other, volumes[0])
         sides = zip((truth, pred), in_one_extent(volumes[0], other), strict=True)
-        first, second = (replace(one, values=new.values, volume=new) for one, new in sides)
+        first, second = (replace(side, values=new.values, volume=new) for side, new in sides)
         return first, second
 
     def _scored(self, path: str, content: bytes | RawMask, truth: OpenMask) -> ScoredPrediction:
@@ -321,7 +321,7 @@ class PairScorer:
     def _with_shared(self, results: Sequence[Result | _SharedPair]) -> list[Result]:
         """The results, with those of pairs that share ids counted together."""
         shared = [result for result in results if isinstance(result, _SharedPair)]
-        before = np.cumsum([0, *(len(one.pixels) for one in shared)]) // _MOST_SHARED
+        before = np.cumsum([0, *(len(pair.pixels) for pair in shared)]) // _MOST_SHARED
         starts = [*np.flatnonzero(np.diff(before[:-1], prepend=-1)).tolist(), len(shared)]
         parts = (shared[start:stop] for start, stop in pairwise(starts))
         counted = chain.from_iterable(map(self._count_shared, parts))
@@ -334,11 +334,11 @@ class PairScorer:
             return [*result]
         if len(pairs) == 1:
             return [[result]]
-        return [*chain.from_iterable(self._count_shared([one]) for one in pairs)]
+        return [*chain.from_iterable(self._count_shared([pair]) for pair in pairs)]
 
     def _count_at_once(self, pairs: Sequence[_SharedPair]) -> list[ImageCount]:
-        truth, pred = (np.concatenate([one.sides[k].classes for one in pairs]) for k in (0, 1))
-        pixels = np.concatenate([one.pixels for one in pairs])
+        truth, pred = (np.concatenate([pair.sides[k].classes for pair in pairs]) for k in (0, 1))
+        pixels = np.concatenate([pair.pixels for pair in pairs])
         try:
             cells = self._encoding.count_shared(truth, pred, pixels, [len(p.pixels) for p in pairs])
         except UndeclaredValuesError as error:
@@ -346,12 +346,12 @@ class PairScorer:
         (plan,) = self.header.plans
         images = [
             MaskPair(first.classes, second.classes, plan.classes, (first, second))
-            for first, second in (one.sides for one in pairs)
+            for first, second in (pair.sides for pair in pairs)
         ]
         with _problem_of(pairs[0].pair.truth):
             packed = pack_measured(self.header, {plan.key: plan.count_several(images)})
         counted = zip(pairs, cells, packed, strict=True)
-        return [ImageCount.of(one.pair.id, tally, one.files, more) for one, tally, more in counted]
+        return [ImageCount.of(p.pair.id, tally, p.files, more) for p, tally, more in counted]
 
     def _undeclared(
         self,
@@ -405,12 +405,12 @@ class PairScorer:
         options = self.header.options
         if nodata is None or nodata == self.nodata or nodata in options.ignore:
             return
-        for one in options.labels.classes:
-            if nodata in one.values:
+        for label in options.labels.classes:
+            if nodata in label.values:
                 first = "none" if self.nodata is None else self.nodata
                 problem = (
-                    f"has nodata value {nodata}, which is class {one.name!r}, but the first truth "
-                    f"file has {first}; use the same nodata value in all truth files"
+                    f"has nodata value {nodata}, which is class {label.name!r}, but the first "
+                    f"truth file has {first}; use the same nodata value in all truth files"
                 )
                 raise MaskError(pair.truth, problem)
 
@@ -452,8 +452,8 @@ class PairScorer:
             # Nodata of a prediction is outside all classes.
             options = replace(options, unassigned="count")
             pair = replace(pair, classes=options)
-            plans = tuple(replace(one, classes=options) for one in plans)
-        packed = pack_measured(self.header, {one.key: one.count(pair) for one in plans})
+            plans = tuple(replace(plan, classes=options) for plan in plans)
+        packed = pack_measured(self.header, {plan.key: plan.count(pair) for plan in plans})
         return packed[0] if packed else None
 
     @cached_property
