@@ -93,6 +93,7 @@ GUIDES = {
     "measures.cells": "objects",
     "measures.change": "change",
     "measures.class_sets": "which-score",
+    "measures.clicks": "which-score",
     "measures.cost": "imbalance",
     "measures.lesions": "volumes",
     "measures.objects": "objects",

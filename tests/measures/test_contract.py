@@ -198,7 +198,7 @@ def own_mean_scores():
     """The built-in scores that are means, by measure, with the options that add scores."""
     for key in own_keys():
         measure = ScoreOptions(regions=True) if key == "scores" else measure_of(key).of(True)
-        classes = ClassOptions.of(2 if key in ("referring", "saliency") else 4)
+        classes = ClassOptions.of(2 if key in ("clicks", "referring", "saliency") else 4)
         (plan,) = plans_of([measure], classes, Masks())
         for score in plan.scores.values():
             if score.is_mean:

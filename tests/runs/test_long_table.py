@@ -16,8 +16,8 @@ from segiou.measures.registry import measure_of, own_keys
 #: 4 pixels of "organ", 2 of them found; no "tumour" in the second case.
 TRUTH = {"x": [[1, 1, 1, 1, 2]], "y": [[1, 1, 1, 1, 0]]}
 PRED = {"x": [[1, 1, 0, 0, 2]], "y": [[1, 1, 1, 1, 0]]}
-#: Measures that need scores, a georeference, object ids, a target or two classes.
-NEED_MORE = {"scores", "area", "cells", "partitions", "referring", "saliency"}
+#: Measures that need scores, a georeference, ids, folders of clicks, a target or two classes.
+NEED_MORE = {"scores", "area", "cells", "clicks", "partitions", "referring", "saliency"}
 NAMES = ["air", "organ", "tumour"]
 
 

@@ -1,0 +1,307 @@
+"""The measure of clicks: IoU after each click of an interactive segmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_integer, check_number, read_several
+from segiou._support.text import plural
+from segiou.counting.encoding import Encoding
+from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.masks.raw_mask import MaskError, RawMask, image_shape
+from segiou.masks.read import from_bytes, to_labels
+from segiou.masks.sources.folders import Source
+from segiou.measures.clicks.files import MODE, ClickFiles
+from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
+from segiou.measures.measure import Measure, read_number
+from segiou.measures.parts import Field, Layout, Parts
+from segiou.measures.plan import Counted, Plan
+from segiou.measures.score import Score
+from segiou.measures.score_table import ScoreTable
+from segiou.measures.score_values import ScoreValues
+from segiou.metrics.ratio import Floats, ratio
+
+_IOU, _LEAST = (85.0, 90.0), 0.01
+_LIMIT, _MOST = 20, 1000
+#: Clicks after which tables show the mean IoU.
+_SHOWN = (1, 3, 5, 10, 20)
+
+
+def number_of_clicks(ious: Any, threshold: float, *, limit: int = _LIMIT) -> int:
+    """The first click after which an IoU is reached; the limit if it is never reached.
+
+    Parameters
+    ----------
+    ious : array_like of float, shape (K,)
+        IoU after each click.
+    threshold : float
+        IoU to reach, in (0, 1].
+    limit : int
+        Largest number of clicks.
+
+    References
+    ----------
+    K. Sofiiuk et al., Reviving iterative training with mask guidance for interactive segmentation,
+    ICIP 2022 (RITM); its ``compute_noc_metric`` also counts an image that reaches the IoU at the
+    last click as one that does not.
+
+    Examples
+    --------
+    >>> number_of_clicks([0.5, 0.86, 0.84, 0.91], 0.9), number_of_clicks([0.5, 0.86], 0.9)
+    (4, 20)
+    """
+    check_number("threshold", threshold, 0, 1)
+    check_integer("limit", limit, 1, _MOST)
+    reached = np.asarray(ious, np.float64)[:limit] >= threshold
+    return int(reached.argmax()) + 1 if reached.any() else limit
+
+
+@dataclass(frozen=True)
+class ClickOptions(Measure):
+    """Interactive segmentation: number of clicks until an IoU is reached (NoC), from folders.
+
+    Attributes
+    ----------
+    iou : tuple of float
+        IoU to reach, in per cent.
+    limit : int
+        Largest number of clicks, which images that never reach an IoU have.
+    target : tuple of str or int
+        Name or index of the class of the object; by default the second of two classes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option has the wrong type or value.
+
+    Examples
+    --------
+    >>> ClickOptions(iou=(90,), limit=10).limit
+    10
+    """
+
+    key: ClassVar[str] = "clicks"
+    title: ClassVar[str] = "Clicks"
+    score_names: ClassVar[tuple[str, ...]] = (
+        *("noc_85", "noc_90", "click_failures_85", "click_failures_90"),
+        *(f"click_iou_{click}" for click in range(1, _LIMIT + 1)),
+    )
+
+    iou: tuple[float, ...] = _IOU
+    limit: int = _LIMIT
+    target: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        several = read_several("iou", self.iou, "a sequence of per cents")
+        shares = tuple(check_number("an IoU of iou", one, _LEAST, 100) for one in several)
+        if not shares or len({*map(_percent, shares)}) < len(shares):
+            msg = f"iou must be one or several different per cents, got {self.iou}"
+            raise ValueError(msg)
+        check_integer("limit", self.limit, 1, _MOST)
+        object.__setattr__(self, "iou", shares)
+        object.__setattr__(self, "target", tuple(read_several("target", self.target, "classes")))
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> ClickOptions | None:
+        """Options from the command line."""
+        options = {name: given.get(f"clicks_{name}") for name in ("iou", "limit", "target")}
+        if not given.get("clicks"):
+            if name := next((n for n, v in options.items() if v not in (None, _LIMIT)), ""):
+                msg = f"--clicks-{name} needs --clicks"
+                raise ValueError(msg)
+            return None
+        texts = [] if options["iou"] is None else options["iou"].split(",")
+        ious = tuple(read_number("--clicks-iou", text, float) for text in texts)
+        return cls(ious or _IOU, options["limit"] or _LIMIT, tuple(options["target"] or ()))
+
+    def predictions(self, source: Source, classes: ClassOptions) -> Source:
+        """Masks after each click as one image."""
+        return ClickFiles(source, self.limit)
+
+    def check_arrays(self) -> None:
+        """Only folders have a mask per click."""
+        msg = (
+            "clicks are scored from folders, one per click (score_folder); for arrays, pass the "
+            "IoU after each click to segiou.measures.clicks.number_of_clicks"
+        )
+        raise ValueError(msg)
+
+    def target_of(self, classes: ClassOptions) -> int:
+        """Index of the class of the object.
+
+        Parameters
+        ----------
+        classes : ClassOptions
+            The classes.
+
+        Raises
+        ------
+        ValueError
+            If it is not one of them, or not known.
+        """
+        chosen = class_indices("clicks-target", classes.labels, self.target)
+        if len(chosen) == 1:
+            return chosen[0]
+        if chosen or classes.num_classes != 2:
+            names = ", ".join(classes.labels.class_names)
+            msg = (
+                "clicks select one class; pass --clicks-target CLASS (target=(CLASS,)) with one "
+                f"of {names}"
+            )
+            raise ValueError(msg)
+        return 1
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """The plan for these classes in images."""
+        self.target_of(classes)
+        if masks.volumes:
+            msg = "clicks are scored in images, not volumes"
+            raise ValueError(msg)
+        return ClickPlan(self, classes, masks)
+
+
+@dataclass(frozen=True)
+class ClickPlan(Plan):
+    """Plan of the measure of clicks."""
+
+    measure: ClickOptions
+
+    reads_predictions: ClassVar[bool] = True
+
+    @property
+    def layout(self) -> Layout:
+        """Pixels of the object; and pixels of intersection and union after each click."""
+        return {
+            "objects": Field((), rows=True),
+            "clicks": Field((self.measure.limit, 2), rows=True),
+        }
+
+    def read_prediction(
+        self, data: bytes | RawMask, path: str, truth: tuple[int, ...]
+    ) -> ScoredPrediction:
+        """Read the masks of an image, of which the last one is counted."""
+        files: Any = [(path, data)]
+        if isinstance(data, RawMask) and data.mode == MODE:
+            files = data.values
+        masks = np.stack([self._labels(content, place, truth) for place, content in files])
+        return ScoredPrediction(masks[-1], masks)
+
+    def _labels(self, data: bytes | RawMask, path: str, truth: tuple[int, ...]) -> NDArray[Any]:
+        raw = data if isinstance(data, RawMask) else from_bytes(data, path)
+        labels = np.asarray(to_labels(raw, path, self.classes.pred_labels))
+        if image_shape(labels.shape, truth) != truth:
+            raise MaskError(path, f"has shape {labels.shape}, but its truth has shape {truth}")
+        return labels.reshape(truth)
+
+    def count(self, pair: MaskPair) -> Parts:
+        """Count the pixels after each click of one image."""
+        if pair.scores is None:
+            self.measure.check_arrays()
+        encoding, target = Encoding.of_classes(self.classes), self.measure.target_of(self.classes)
+        rows, pixels = [], 0
+        for labels in pair.scores:
+            counts = encoding.count(pair.truth, labels, mask=pair.mask, are_labels=True).counts
+            tp, fp, fn = (int(one[target]) for one in (counts.tp, counts.fp, counts.fn))
+            rows.append((tp, tp + fp + fn))
+            pixels = tp + fn
+        self._check_end(rows, pixels)
+        rows += rows[-1:] * (self.measure.limit - len(rows))
+        return Parts.of(self.layout, objects=[pixels], clicks=[rows])
+
+    def _check_end(self, rows: list[tuple[int, int]], pixels: int) -> None:
+        """Raise an error if masks end before the limit and before an IoU is reached."""
+        best = max(ratio([tp for tp, _ in rows], [union for _, union in rows]))
+        missed = [one for one in self.measure.iou if best < one / 100]
+        if missed and pixels and len(rows) < self.measure.limit:
+            msg = (
+                f"has masks after {plural(len(rows), 'click')}, which do not reach IoU "
+                f"{_percent(missed[0])} %; add those up to click {self.measure.limit}, or pass "
+                f"limit={len(rows)} (--clicks-limit {len(rows)})"
+            )
+            raise ValueError(msg)
+
+    def check(self, parts: Parts) -> None:
+        """Reject images with none or several rows, and impossible numbers of pixels."""
+        tp, union = np.moveaxis(parts["clicks"], -1, 0)
+        wrong = (tp > union).any() or (union < parts["objects"][:, None]).any()
+        if any((parts.sizes(name) != 1).any() for name in self.layout) or wrong:
+            msg = "invalid rows of clicks"
+            raise ValueError(msg)
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """Means over the images: clicks, images that never reach an IoU, and IoU after clicks."""
+        scores = {}
+        low: Any = {"better": "lower"}
+        for one in self.measure.iou:
+            name, clicks = f"noc_{_percent(one)}", partial(self._clicks, one / 100)
+            scores[name] = self._score(name, f"NoC@{_percent(one)}", clicks, unit="clicks", **low)
+        for one in self.measure.iou:
+            name, failed = f"click_failures_{_percent(one)}", partial(self._failed, one / 100)
+            scores[name] = self._score(name, f"failures@{_percent(one)}", failed, **low)
+        for click in range(1, self.measure.limit + 1):
+            title = f"IoU, {plural(click, 'click')}"
+            after = partial(self._iou_after, click)
+            scores[f"click_iou_{click}"] = self._score(f"click_iou_{click}", title, after)
+        return scores
+
+    def _score(
+        self, name: str, title: str, values: Callable[[Parts], Floats], **more: Any
+    ) -> Score:
+        target = self.classes.labels.class_names[self.measure.target_of(self.classes)]
+        return Score.of_cases(name, title, (target,), values, **more)
+
+    def _ious(self, parts: Parts) -> Floats:
+        """IoU after each click, (N, limit); NaN for images without an object."""
+        tp, union = np.moveaxis(parts["clicks"], -1, 0)
+        return np.where(parts["objects"][:, None] > 0, ratio(tp, union), np.nan)
+
+    def _iou_after(self, click: int, parts: Parts) -> Floats:
+        return self._ious(parts)[:, click - 1 : click]
+
+    def _clicks(self, threshold: float, parts: Parts) -> Floats:
+        """Number of clicks of each image, (N, 1)."""
+        ious = self._ious(parts)
+        reached = ious >= threshold
+        clicks = np.where(reached.any(1), reached.argmax(1) + 1.0, self.measure.limit)
+        return np.where(np.isnan(ious[:, 0]), np.nan, clicks)[:, None]
+
+    def _failed(self, threshold: float, parts: Parts) -> Floats:
+        """Whether an image never reaches the IoU, (N, 1)."""
+        ious = self._ious(parts)
+        failed = 1.0 - (ious >= threshold).any(1)
+        return np.where(np.isnan(ious[:, 0]), np.nan, failed)[:, None]
+
+    def table(self, counted: Counted) -> ScoreTable:
+        """The scores, with the number of failures; text shows the IoU after some clicks."""
+        usual, (row,) = super().table(counted), next(iter(self.scores.values())).names
+        columns = []
+        for column in usual.columns:
+            start, _, last = column.name.rpartition("_")
+            is_hidden = start == "click_iou" and int(last) not in _SHOWN
+            columns.append(replace(column, title="" if is_hidden else column.title))
+            if start == "click_failures":
+                failed = self._failed(float(last) / 100, counted.total)
+                number = [int(np.nansum(failed))]
+                columns.append(
+                    ScoreValues.of_counts(f"nof_{last}", f"NoF@{last}", [row], number, number)
+                )
+        return replace(
+            usual,
+            columns=tuple(columns),
+            note=(
+                f"clicks: number of clicks until an IoU in per cent is reached (NoC); images that "
+                f"never reach it have {self.measure.limit}, and are counted as failures (NoF); the "
+                "table of classes is that of the last masks"
+            ),
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{share:g}"
