@@ -351,7 +351,8 @@ def _case(
         None if pair is None else turned.get(path, pair[0])
         for pair, path in zip(read, paths, strict=True)
     )
-    return RaterCase(id, masks, *Votes.of(masks), volume, options.num_classes)
+    votes, pattern = Votes.of(masks)
+    return RaterCase(id, masks, votes, pattern, volume, classes=options.num_classes)
 
 
 class ConsensusWriter:

@@ -438,13 +438,13 @@ class _Compared(NamedTuple):
         paired = Paired.of(a.score, b.score, self.how.permutations, self.how.seed)
         score, test = paired.score, paired.permuted
         return _Tested(
-            len(a.score.units),
-            paired.limits(self.how.level),
-            paired.p,
-            test.permutations,
-            test.exact,
-            score.limits,
-            lambda units: score.spread(units, self.how.level),
+            units=len(a.score.units),
+            limits=paired.limits(self.how.level),
+            p=paired.p,
+            permutations=test.permutations,
+            exact=test.exact,
+            ends=score.limits,
+            spread=lambda units: score.spread(units, self.how.level),
         )
 
     def drawn(self, a: _Model, b: _Model) -> _Tested:
@@ -464,22 +464,37 @@ class _Compared(NamedTuple):
             error = float(limits(self.how.level).standard_error[0])
             return error / math.sqrt(number / units), number - 1.0
 
-        about = test.p, test.permutations, test.exact
-        return _Tested(units, limits(self.how.level), *about, ends, spread)
+        return _Tested(
+            units=units,
+            limits=limits(self.how.level),
+            p=test.p,
+            permutations=test.permutations,
+            exact=test.exact,
+            ends=ends,
+            spread=spread,
+        )
 
     def crossed(self, a: _Model, b: _Model) -> _Tested:
         """Of several training runs."""
-        both = Crossed.of(a.runs, b.runs)
+        crossed = Crossed.of(a.runs, b.runs)
 
         def ends(level: float) -> tuple[float, float]:
-            found = both.limits(level)
-            return numbers.number_of(found.low[0]), numbers.number_of(found.high[0])
+            limits = crossed.limits(level)
+            return numbers.number_of(limits.low[0]), numbers.number_of(limits.high[0])
 
         def spread(number: int) -> tuple[float, float]:
-            error, freedom = both.spread(number)
+            error, freedom = crossed.spread(number)
             return float(error[0]), float(freedom[0])
 
-        return _Tested(both.units, both.limits(self.how.level), both.p, 0, True, ends, spread)
+        return _Tested(
+            units=crossed.units,
+            limits=crossed.limits(self.how.level),
+            p=crossed.p,
+            permutations=0,
+            exact=True,
+            ends=ends,
+            spread=spread,
+        )
 
     def pair(
         self, design: Design, a: _Model, b: _Model, tested: _Tested, adjusted: tuple[float, int]

@@ -163,15 +163,15 @@ def rank(
     first, number = scored[0], len(scored[0].ids)
     design = how.design(first.ids, number, lambda: [*first.of_images(finite=True)])
     setup = _Setup(
-        scheme,
-        aggregate,
-        missing,
-        ties,
-        alpha,
-        design.units,
-        first.units(how),
-        draws,
-        how,
+        scheme=scheme,
+        aggregate=aggregate,
+        missing=missing,
+        ties=ties,
+        alpha=alpha,
+        units=design.units,
+        units_of=first.units(how),
+        draws=draws,
+        how=how,
     )
     contests = [setup.contest(score, in_cases=in_cases) for score in scored]
     contest = contests[0] if len(scored) == 1 else _combined(contests, ties)

@@ -383,9 +383,20 @@ class _Scored:
         low, high = _ends(score, side, self.level)
         scores = tuple(numbers.number_of(values[at]) for values in part.values)
         classes = int((part.defined if taken is None else part.defined & taken).sum())
-        about = (column.name, value, part.number, len(part.units))
-        p = side.p if isinstance(side, Change) else math.nan
-        return Slice(*about, score, low, high, scores, classes, gap, row, p)
+        return Slice(
+            column=column.name,
+            value=value,
+            images=part.number,
+            units=len(part.units),
+            score=score,
+            low=low,
+            high=high,
+            scores=scores,
+            classes=classes,
+            gap=gap,
+            row=row,
+            p=side.p if isinstance(side, Change) else math.nan,
+        )
 
     def _score(self, part: _Images, place: int | None = None) -> tuple[float, _Side | None]:
         """The score of some images, or of a class, and its side unless units are too few."""
