@@ -18,7 +18,8 @@
 #define MIN_RUN 4 /* where runs are shorter on average, counting pixels is faster */
 #define SAMPLE 256
 #define FEW_CELLS 4096 /* twice four bytes each fill 32 KiB */
-/* Counters of more cells drive the values of the next block out of the first-level cache. */
+/* Counters of more cells and the values of the next block drive each other out of the first-level
+ * cache. */
 #define CACHED_CELLS 1024
 #ifndef FEW_ROOM       /* a test makes it small */
 #define FEW_ROOM (UINT64_C(1) << 31) /* pixels; 32 bits hold a block more */
@@ -191,15 +192,29 @@ static const void *symbols_of(const Workspace *work, const Source *source, const
                       symbols);
 }
 
+/* Pixels that fill a page of the wider array, or less of the other: the memory would idle while more
+ * of them are counted. */
+static ptrdiff_t find_page(const Workspace *work)
+{
+    int truth = work->truth->itemsize, pred = work->pred->itemsize;
+    return BLOCK / (truth > pred ? truth : pred);
+}
+
+/* Whether noise waits for its counters, which other reads at the same time delay: then whole blocks
+ * are faster than pages. */
+static int has_many_cells(const Workspace *work)
+{
+    return work->noise.is_expected && work->noise.count > CACHED_CELLS;
+}
+
 static void count_long_row(Workspace *work, const char *truth, const char *pred)
 {
     ptrdiff_t length = row_length(work->axes);
     ptrdiff_t truth_stride = row_stride(work->axes, TRUTH);
     ptrdiff_t pred_stride = row_stride(work->axes, PRED);
-    int is_truth_wider = work->truth->itemsize > work->pred->itemsize;
-    /* A page or less of either at once: the memory would idle while more of it is counted. */
-    ptrdiff_t step = BLOCK / (is_truth_wider ? work->truth : work->pred)->itemsize;
+    ptrdiff_t step, page = find_page(work);
     for (ptrdiff_t done = 0; done < length; done += step) {
+        step = has_many_cells(work) ? BLOCK : page;
         size_t n = (size_t)(length - done < step ? length - done : step);
         work->next[TRUTH] = truth + (done + step) * truth_stride;
         work->next[PRED] = pred + (done + step) * pred_stride;

@@ -227,6 +227,20 @@ def test_every_pixel_starts_a_run(count, classes, dtype):
         np.testing.assert_array_equal(table, expected, f"{size} pixels")
 
 
+@pytest.mark.parametrize("classes", [20, 100])
+@pytest.mark.parametrize("dtypes", [("int64", "int64"), ("uint8", "int64"), ("int32", "uint16")])
+def test_noise_with_areas_of_one_label(count, classes, dtypes):
+    rng = np.random.default_rng(classes)
+    sides = rng.integers(0, classes + 3, (2, 30_000))  # the last three are undeclared
+    for start, stop in ((5000, 9500), (12_000, 12_700), (20_001, 28_500)):
+        sides[:, start:stop] = sides[:, start : start + 1]
+    codes = np.arange(classes, dtype=np.uint16)
+    table, expected = np.zeros((2, classes + 1, classes + 1), np.int64)
+    count(*map(np.ndarray.astype, sides, dtypes), 0, codes, 0, codes, table)
+    np.add.at(expected, tuple(sides.clip(max=classes)), 1)
+    np.testing.assert_array_equal(table, expected)
+
+
 def test_labels_and_codes_are_left_alone(count):
     truth = np.array([0, 1, 7], ">i4")
     codes = SIMPLE.copy()
