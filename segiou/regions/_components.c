@@ -29,7 +29,8 @@ static uint32_t *unite_all(const Runs *runs, const Map *map)
         firsts[i] = (uint32_t)i;
     }
     Found found = {values, firsts};
-    touch_all(runs, map, touch_equal, &found);
+    for (size_t row = 0; row < map->depth * map->height; row++)
+        touch_earlier(runs, map, row, 1, touch_equal, &found);
     free(values);
     return firsts;
 }

@@ -15,12 +15,13 @@ typedef struct {
     uint32_t pair, size, run;
 } Region;
 
-/* Per run: both classes, and a run of the same object of the truth, of the prediction, and of the
- * same region. */
+enum { TRUTH, PRED, REGION, KINDS };
+
+/* What each run belongs to: an object of the truth, one of the prediction, and a region. Runs without
+ * a class, or with the same on both sides, belong to some as well, which nothing asks for. */
 typedef struct {
-    uint16_t *truth, *pred;
-    uint32_t *truths, *preds, *regions;
-    uint32_t classes;
+    uint32_t *pairs;         /* per run: the classes of truth and prediction, 16 bits each */
+    uint32_t *firsts[KINDS]; /* per run: an earlier one of the same kind, or itself */
 } Found;
 
 static uint16_t code_of(const Codes *codes, uint64_t value, uint64_t mask)
@@ -31,37 +32,75 @@ static uint16_t code_of(const Codes *codes, uint64_t value, uint64_t mask)
 
 static inline void touch_both(void *context, size_t earlier, size_t run)
 {
-    Found *found = context;
-    int same_truth = found->truth[earlier] == found->truth[run];
-    int same_pred = found->pred[earlier] == found->pred[run];
-    if (same_truth && found->truth[run] < found->classes)
-        unite(found->truths, earlier, run);
-    if (same_pred && found->pred[run] < found->classes) {
-        unite(found->preds, earlier, run);
-        if (same_truth && found->truth[run] != found->pred[run])
-            unite(found->regions, earlier, run);
-    }
+    const Found *found = context;
+    uint32_t changes = found->pairs[earlier] ^ found->pairs[run];
+    if (!(changes >> 16))
+        unite(found->firsts[TRUTH], earlier, run);
+    if (!(changes & UINT16_MAX))
+        unite(found->firsts[PRED], earlier, run);
+    if (!changes)
+        unite(found->firsts[REGION], earlier, run);
 }
 
 /* The classes of each run; pixels that are ignored belong to no object of the prediction. */
-static void read_classes(Found *found, const Runs *runs, const Map *map, const Codes *codes)
+ALWAYS_INLINED void read_pairs(uint32_t *pairs, const Runs *runs, const Map *map, size_t size,
+                               const Codes *codes, uint32_t classes)
 {
-    const uint64_t mask = map->size == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * map->size) - 1;
+    const uint64_t mask = UINT64_MAX >> (64 - 8 * size);
     for (size_t i = 0; i < runs->used; i++) {
-        uint16_t truth = code_of(&codes[0], value_at(map, 0, runs->starts[i]), mask);
-        uint16_t pred = code_of(&codes[1], value_at(map, 1, runs->starts[i]), mask);
-        found->truth[i] = truth;
-        found->pred[i] = truth < found->classes ? pred : (uint16_t)found->classes;
-        found->truths[i] = found->preds[i] = found->regions[i] = (uint32_t)i;
+        size_t at = runs->starts[i];
+        uint32_t truth = code_of(&codes[0], load_number(map->values[0], at, size), mask);
+        uint32_t pred = code_of(&codes[1], load_number(map->values[1], at, size), mask);
+        pairs[i] = truth << 16 | (truth < classes ? pred : classes);
     }
 }
 
-/* Neighbours in a row whose values differ may be of one class. */
-static void unite_in_rows(Found *found, const Runs *runs, const Map *map)
+static void read_all_pairs(uint32_t *pairs, const Runs *runs, const Map *map, const Codes *codes,
+                           uint32_t classes)
 {
-    for (size_t row = 0; row < map->depth * map->height; row++)
-        for (size_t i = runs->rows[row] + 1; i < runs->rows[row + 1]; i++)
-            touch_both(found, i - 1, i);
+    switch (map->size) {
+    case 1: read_pairs(pairs, runs, map, 1, codes, classes); break;
+    case 2: read_pairs(pairs, runs, map, 2, codes, classes); break;
+    case 4: read_pairs(pairs, runs, map, 4, codes, classes); break;
+    default: read_pairs(pairs, runs, map, 8, codes, classes);
+    }
+}
+
+/* Whether a run lies below one of the same classes and touches only this one and its neighbours, of
+ * those from `above` to `begin`. Then it belongs to all that this one belongs to, and to nothing
+ * else. */
+static inline int is_like(const uint32_t *pairs, const uint32_t *starts, size_t run, size_t like,
+                          size_t above, size_t begin, uint32_t shift)
+{
+    if (like >= begin || pairs[like] != pairs[run])
+        return 0;
+    uint32_t start = starts[run] - shift, end = starts[run + 1] - shift;
+    return (starts[like] <= end) & (starts[like + 1] >= start) & (starts[like + 2] > end) &
+           ((like == above) || (starts[like - 1] < start));
+}
+
+/* Unites the runs of a row with each other and with those of the row above. */
+static void unite_row(Found *found, const Runs *runs, const Map *map, size_t row)
+{
+    const uint32_t *starts = runs->starts, *pairs = found->pairs, shift = (uint32_t)map->width;
+    const size_t begin = runs->rows[row], end = runs->rows[row + 1];
+    const size_t above = row % map->height ? runs->rows[row - 1] : begin;
+    /* Runs above: the first that is touched, one to compare, and the one after the last copied. */
+    size_t touched = above, like = above, next = end;
+    for (size_t run = begin; run < end; run++) {
+        like += like < begin && pairs[like] != pairs[run];
+        int is_copy = is_like(pairs, starts, run, like, above, begin, shift);
+        int is_next = is_copy && like == next; /* then its neighbours are united already */
+        for (int kind = 0; kind < KINDS; kind++)
+            found->firsts[kind][run] = is_copy ? found->firsts[kind][like] : (uint32_t)run;
+        next = is_copy ? ++like : end;
+        while (!is_copy && touched + 1 < begin && starts[touched + 1] + shift < starts[run])
+            touched++;
+        for (size_t i = touched; !is_copy && i < begin && starts[i] + shift <= starts[run + 1]; i++)
+            touch_both(found, like = i, run);
+        if (!is_next && run > begin) /* neighbours whose values differ may be of one class */
+            touch_both(found, run - 1, run);
+    }
 }
 
 /* Lets every run point to the first one, and counts the pixels there. */
@@ -87,15 +126,15 @@ static int compare_regions(const void *one, const void *other)
 
 /* The regions that are kept, at the start of `kept`; their number. */
 static size_t choose(Region *kept, const Found *found, const uint32_t *sizes, size_t used,
-                     size_t least, size_t most)
+                     uint32_t classes, size_t least, size_t most)
 {
     size_t number = 0, chosen = 0, of_pair = 0;
     for (size_t i = 0; i < used; i++) {
-        uint32_t a = found->truth[i], b = found->pred[i];
-        int is_region = found->regions[i] == i && a != b && a < found->classes &&
-                        b < found->classes && sizes[i] >= least;
-        if (is_region)
-            kept[number++] = (Region){a << 16 | b, sizes[i], (uint32_t)i};
+        if (found->firsts[REGION][i] != i || sizes[i] < least)
+            continue;
+        uint32_t pair = found->pairs[i], truth = pair >> 16, pred = pair & UINT16_MAX;
+        if (truth != pred && truth < classes && pred < classes)
+            kept[number++] = (Region){pair, sizes[i], (uint32_t)i};
     }
     qsort(kept, number, sizeof *kept, compare_regions);
     uint32_t pair = UINT32_MAX;
@@ -108,17 +147,14 @@ static size_t choose(Region *kept, const Found *found, const uint32_t *sizes, si
     return chosen;
 }
 
-static void widen(int64_t *box, size_t start, size_t length, const Map *map)
+/* Makes a box include columns of a row. */
+static void widen(int64_t *box, size_t plane, size_t row, size_t column, size_t end)
 {
-    int64_t row = (int64_t)(start / map->width), column = (int64_t)(start % map->width);
-    int64_t height = (int64_t)map->height;
-    int64_t begins[3] = {row / height, row % height, column};
-    for (int axis = 0; axis < 3; axis++) {
-        int64_t end = begins[axis] + (axis == 2 ? (int64_t)length : 1);
-        if (begins[axis] < box[2 * axis])
-            box[2 * axis] = begins[axis];
-        if (end > box[2 * axis + 1])
-            box[2 * axis + 1] = end;
+    const size_t begins[] = {plane, row, column}, ends[] = {plane + 1, row + 1, end};
+    for (int axis = 0; axis < 3; axis++, box += 2) {
+        int64_t begin = (int64_t)begins[axis], end_of = (int64_t)ends[axis];
+        box[0] = begin < box[0] ? begin : box[0];
+        box[1] = end_of > box[1] ? end_of : box[1];
     }
 }
 
@@ -147,44 +183,49 @@ static int write_answer(Answer *answer, const Found *found, const Region *kept, 
             row[column + 1] = 0;
         }
     }
-    for (size_t i = 0; i < runs->used; i++)
-        answer->run_count += numbers[found->regions[i]] > 0;
-    answer->runs = malloc((3 * answer->run_count + 1) * sizeof *answer->runs);
+    answer->runs = malloc(3 * runs->used * sizeof *answer->runs);
     if (!answer->runs)
         return 0;
     uint32_t *next = answer->runs;
-    for (size_t i = 0; i < runs->used; i++) {
-        uint32_t number = numbers[found->regions[i]], start = runs->starts[i];
-        if (!number)
-            continue;
-        uint32_t length = runs->starts[i + 1] - start;
-        widen(answer->rows + (number - 1) * COLUMNS + 5, start, length, map);
-        *next++ = start;
-        *next++ = length;
-        *next++ = number - 1;
+    for (size_t row = 0; row < map->depth * map->height; row++) {
+        const size_t plane = row / map->height, line = row % map->height;
+        for (size_t i = runs->rows[row]; i < runs->rows[row + 1]; i++) {
+            uint32_t number = numbers[found->firsts[REGION][i]], start = runs->starts[i];
+            if (!number)
+                continue;
+            uint32_t length = runs->starts[i + 1] - start;
+            size_t column = start - row * map->width;
+            widen(answer->rows + (number - 1) * COLUMNS + 5, plane, line, column, column + length);
+            *next++ = start;
+            *next++ = length;
+            *next++ = number - 1;
+        }
     }
+    answer->run_count = (size_t)(next - answer->runs) / 3;
     return 1;
 }
 
 /* Finds the regions of all runs; false if memory does not suffice. */
 static int find_regions(Answer *answer, Found *found, const Runs *runs, const Map *map,
-                        size_t least, size_t most)
+                        uint32_t classes, size_t least, size_t most)
 {
     uint32_t *sizes = malloc(runs->used * sizeof *sizes);
     Region *kept = malloc(runs->used * sizeof *kept);
     int is_done = sizes && kept;
+    for (size_t row = 0; is_done && row < map->depth * map->height; row++) {
+        unite_row(found, runs, map, row);
+        touch_earlier(runs, map, row, 0, touch_both, found);
+    }
     if (is_done) {
-        unite_in_rows(found, runs, map);
-        touch_all(runs, map, touch_both, found);
-        sum_sizes(found->regions, sizes, runs);
-        answer->count = choose(kept, found, sizes, runs->used, least, most);
+        sum_sizes(found->firsts[REGION], sizes, runs);
+        answer->count = choose(kept, found, sizes, runs->used, classes, least, most);
         is_done = write_answer(answer, found, kept, sizes, runs, map);
     }
-    uint32_t *objects[] = {found->truths, found->preds};
-    for (int side = 0; is_done && side < 2; side++) {
-        sum_sizes(objects[side], sizes, runs);
+    for (int side = TRUTH; is_done && side <= PRED; side++) {
+        sum_sizes(found->firsts[side], sizes, runs);
         for (size_t i = 0; i < answer->count; i++)
-            answer->rows[i * COLUMNS + 3 + (size_t)side] = sizes[objects[side][kept[i].run]];
+            answer->rows[i * COLUMNS + 3 + (size_t)side] =
+                sizes[found->firsts[side][kept[i].run]];
     }
     free(sizes);
     free(kept);
@@ -195,23 +236,17 @@ static int find_all(Answer *answer, const Map *map, const Codes *codes, uint32_t
                     size_t least, size_t most)
 {
     Runs runs = {0};
-    int is_done = 0;
-    if (find_runs(&runs, map)) {
-        uint16_t *both = malloc(2 * runs.used * sizeof *both);
-        uint32_t *firsts = malloc(3 * runs.used * sizeof *firsts);
-        if (both && firsts) {
-            Found found = {both,
-                           both + runs.used,
-                           firsts,
-                           firsts + runs.used,
-                           firsts + 2 * runs.used,
-                           classes};
-            read_classes(&found, &runs, map, codes);
-            is_done = find_regions(answer, &found, &runs, map, least, most);
-        }
-        free(both);
-        free(firsts);
+    uint32_t *memory = NULL;
+    int is_done = find_runs(&runs, map) &&
+                  (memory = malloc((1 + KINDS) * runs.used * sizeof *memory)) != NULL;
+    if (is_done) {
+        Found found = {.pairs = memory};
+        for (size_t kind = 0; kind < KINDS; kind++)
+            found.firsts[kind] = memory + (kind + 1) * runs.used;
+        read_all_pairs(found.pairs, &runs, map, codes, classes);
+        is_done = find_regions(answer, &found, &runs, map, classes, least, most);
     }
+    free(memory);
     free_runs(&runs);
     return is_done;
 }

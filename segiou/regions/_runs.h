@@ -72,21 +72,21 @@ ALWAYS_INLINED void touch_rows(const Runs *runs, const Map *map, size_t row, siz
     }
 }
 
-/* All runs, and the earlier ones of other rows that they touch. */
-ALWAYS_INLINED void touch_all(const Runs *runs, const Map *map, Touch touch, void *found)
+/* The runs of a row, and the earlier ones of other rows that they touch; of the row above only if
+ * `above`. */
+ALWAYS_INLINED void touch_earlier(const Runs *runs, const Map *map, size_t own, int above,
+                                  Touch touch, void *found)
 {
     static const int OFFSETS[][2] = {{0, -1}, {-1, -1}, {-1, 0}, {-1, 1}};
-    for (size_t own = 0; own < map->depth * map->height; own++) {
-        size_t plane = own / map->height, row = own % map->height;
-        for (size_t i = 0; i < sizeof OFFSETS / sizeof *OFFSETS; i++) {
-            int back = -OFFSETS[i][0], down = OFFSETS[i][1];
-            int left = map->rank - back - (down != 0);
-            int is_inside = down < 0 ? row > 0 : row + (size_t)down < map->height;
-            if (left < 0 || !is_inside || plane < (size_t)back)
-                continue;
-            size_t earlier = own - (size_t)back * map->height + (size_t)down;
-            touch_rows(runs, map, own, earlier, left > 0, touch, found);
-        }
+    size_t plane = own / map->height, row = own % map->height;
+    for (size_t i = !above; i < sizeof OFFSETS / sizeof *OFFSETS; i++) {
+        int back = -OFFSETS[i][0], down = OFFSETS[i][1];
+        int left = map->rank - back - (down != 0);
+        int is_inside = down < 0 ? row > 0 : row + (size_t)down < map->height;
+        if (left < 0 || !is_inside || plane < (size_t)back)
+            continue;
+        size_t earlier = own - (size_t)back * map->height + (size_t)down;
+        touch_rows(runs, map, own, earlier, left > 0, touch, found);
     }
 }
 

@@ -6,9 +6,9 @@ the confusion matrices of all images and is computed by :mod:`segiou.suspects`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,7 +64,7 @@ class SuspectPlan(Plan):
 
     measure: SuspectOptions
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Regions as small numbers, see `regions_of`, and pixels of each class.
 
@@ -117,17 +117,26 @@ class SuspectPlan(Plan):
 
     def _sides(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any], tuple[Codes, Codes]]:
         """Truth and prediction in one type of integers, and the classes of their values."""
-        sides = self._encoding.truth, self._encoding.pred
         kind = np.result_type(pair.truth, pair.pred)
-        if pair.mask is not None or sides[0].far or sides[1].far or kind.kind not in "iu":
+        codes = None if pair.mask is not None else self._codes(kind)
+        if codes is None:
             every = np.arange(self.classes.num_classes + 1, dtype=np.uint16)
             return *pair.codes, ((0, every), (0, every))
-        truth, pred = pair.truth.astype(kind, copy=False), pair.pred.astype(kind, copy=False)
-        return truth, pred, (sides[0].table(kind), sides[1].table(kind))
+        return pair.truth.astype(kind, copy=False), pair.pred.astype(kind, copy=False), codes
 
     @cached_property
-    def _encoding(self) -> Encoding:
-        return Encoding.of_classes(self.classes)
+    def _codes(self) -> Callable[[np.dtype[Any]], tuple[Codes, Codes] | None]:
+        """The classes of the values of a type; None if a table would not have them all."""
+        encoding = Encoding.of_classes(self.classes)
+        truth, pred = encoding.truth, encoding.pred
+
+        @cache
+        def codes(kind: np.dtype[Any]) -> tuple[Codes, Codes] | None:
+            if truth.far or pred.far or kind.kind not in "iu":
+                return None
+            return truth.table(kind), pred.table(kind)
+
+        return codes
 
     def check(self, parts: Parts) -> None:
         """Reject regions that cannot have been found."""
