@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -12,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_kind, names_options
+from segiou._support.arguments import check_choice, check_kind, level_of_caller, names_options
 from segiou._support.files import Problem
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import listed
@@ -39,6 +40,7 @@ from segiou.scoring.array_axes import check_is_volume
 from segiou.scoring.file_pairs import check_palettes, files_of
 from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
 from segiou.scoring.segment_classes import labels_of, segments_in
+from segiou.scoring.unused_options import unused_texts
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]
@@ -177,6 +179,8 @@ def rater_cases(
     ]
     if reading.read_palette is None:
         check_palettes(in_files, options.labels)
+    for text in unused_texts(reading.chosen, in_files):
+        warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     for number, name in enumerate(everyone):
         rows = [row for row in matched.values() if row[number] is not None]
         if len(sides) > 1 and not any(sum(p is not None for p in row) > 1 for row in rows):

@@ -43,6 +43,7 @@ from segiou.scoring.problems import (
 from segiou.scoring.proposed_pairs import best_proposals, scorer_of
 from segiou.scoring.region_advice import regions_text
 from segiou.scoring.segment_classes import labels_of
+from segiou.scoring.unused_options import unused_options
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
@@ -319,7 +320,8 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
     better = _better_labels(job, pairs, run, scorer)
-    for advice in (better, regions_text(scorer, pairs), polygons_text(scorer, pairs)):
+    unused = unused_options(job, pairs)
+    for advice in (better, regions_text(scorer, pairs), polygons_text(scorer, pairs), *unused):
         if advice:
             warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run

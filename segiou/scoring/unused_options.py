@@ -1,0 +1,78 @@
+"""Options of reading that none of the files at hand uses, so that none has no effect in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from segiou.masks.colors import PALETTE_SUFFIXES
+from segiou.masks.finding import ARRAY_SUFFIXES, MASK_SUFFIXES, RASTER_SUFFIXES, split_ending
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
+from segiou.masks.read import from_bytes
+from segiou.masks.sources.adjusted import place_of
+from segiou.masks.sources.folders import Source
+from segiou.masks.sources.pairing import Pair
+from segiou.scoring.job import Job
+from segiou.scoring.trials import sampled
+
+#: The extensions of files that use an option, and these files in words.
+_USED_BY = {
+    "array_key": ((".npz", *ARRAY_SUFFIXES), "an .npz, .mat or .h5 file"),
+    "array_axes": (
+        (".npy", ".npz", ".tif", ".tiff", *ARRAY_SUFFIXES),
+        "an array (.npy, .npz, TIFF, .mat or .h5)",
+    ),
+    "read_palette": (PALETTE_SUFFIXES, "a palette image"),
+    "geometry": (
+        (*VOLUME_SUFFIXES, ".tif", ".tiff", *RASTER_SUFFIXES),
+        "a volume or a raster with a geometry",
+    ),
+}
+_KNOWN = MASK_SUFFIXES | ARRAY_SUFFIXES | RASTER_SUFFIXES | {*VOLUME_SUFFIXES}
+#: Files of a side whose palettes are looked up, and their most bytes.
+_SAMPLE, _LARGE = 8, 1 << 24
+#: Files of a place that are read.
+_Side = tuple[Source, Sequence[str]]
+
+
+def unused_options(job: Job, pairs: Sequence[Pair]) -> Iterator[str]:
+    """A sentence for each option of a job that none of its pairs uses."""
+    implied = {name: value for one in job.measures for name, value in one.reading.items()}
+    chosen = job.reading.chosen
+    given = {name: value for name, value in chosen.items() if implied.get(name) != value}
+    paths = [pair.truth for pair in pairs], [pair.pred for pair in pairs]
+    yield from unused_texts(given, [*zip(job.sources, paths, strict=True)])
+    if job.spacing is not None and len(job.spacing) == 2 and not job.measures:
+        text = f"spacing={job.spacing!r} (--spacing {','.join(f'{x:g}' for x in job.spacing)})"
+        yield f"{text} has no effect, because no score that was chosen uses the size of pixels"
+
+
+def unused_texts(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[str]:
+    """A sentence for each chosen option of reading that none of the files uses."""
+    endings = {split_ending(path)[1].lower() for _, paths in sides for path in paths}
+    if not endings or not endings <= _KNOWN:  # those of plug-ins may be volumes
+        return
+    for name, (used_by, what) in _USED_BY.items():
+        if chosen.get(name, "indices") == "indices":  # as palettes are read anyway
+            continue
+        if endings.isdisjoint(used_by) or (name == "read_palette" and not _have_palettes(sides)):
+            text = f"{name}={chosen[name]!r} (--{name.replace('_', '-')} {chosen[name]})"
+            yield f"{text} has no effect, because none of the files is {what}"
+
+
+def _have_palettes(sides: Sequence[_Side]) -> bool:
+    """Whether one of some files has a palette; also if none could be read."""
+    tried = chain.from_iterable(_palettes(*side) for side in sides)
+    found = [has for has in tried if has is not None]
+    return not found or any(found)
+
+
+def _palettes(source: Source, paths: Sequence[str]) -> Iterator[bool | None]:
+    place = place_of(source)
+    for path in sampled([p for p in paths if p.lower().endswith(PALETTE_SUFFIXES)], _SAMPLE):
+        try:
+            is_large = (place.stamp(path).size or 0) > _LARGE
+            yield None if is_large else bool(from_bytes(place.read(path)[0], path).palette)
+        except (MaskError, OSError):  # reported when it is scored
+            yield None

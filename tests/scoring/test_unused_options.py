@@ -1,0 +1,142 @@
+"""An option of reading that none of the files uses is reported, in every format."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.raters import compare_raters
+
+RNG = np.random.default_rng(4)
+TRUTH, PRED = RNG.integers(0, 2, (2, 6, 7)).astype(np.uint8)
+OPTIONS = {
+    "array_key": ["a"],
+    "array_axes": ["nyx", "zyx"],
+    "read_palette": ["colors"],
+    "geometry": ["ignore", "reorient"],
+    "spacing": [(1.0, 2.0)],
+}
+
+
+def image(path, values):
+    Image.fromarray(values).save(path)
+
+
+def palette(path, values):
+    picture = Image.fromarray(values)
+    picture.putpalette([0, 0, 0, 128, 0, 0, *[9] * 762])
+    picture.save(path)
+
+
+def colors(path, values):
+    image(path, np.stack([values * 128, values * 0, values * 0], axis=-1))
+
+
+def npz(path, values):
+    np.savez(path, a=values)
+
+
+def points(path, values):
+    values.astype("<u4").tofile(path)
+
+
+def nifti(path, values):
+    nibabel = pytest.importorskip("nibabel")
+    nibabel.save(nibabel.Nifti1Image(values[..., None], np.eye(4)), path)
+
+
+def matlab(path, values):
+    pytest.importorskip("scipy.io").savemat(path, {"a": values})
+
+
+ARRAYS = {"array_key", "array_axes"}
+#: How a format is written, and the options that it uses.
+FORMATS = {
+    "a.png": (image, set()),
+    "b.png": (palette, {"read_palette"}),
+    "c.png": (colors, set()),
+    "a.tif": (image, {"array_axes", "geometry"}),
+    "a.npy": (np.save, {"array_axes"}),
+    "a.npz": (npz, ARRAYS),
+    "a.mat": (matlab, ARRAYS),
+    "a.label": (points, set()),
+    "a.nii.gz": (nifti, {"geometry"}),
+}
+LABELS = """classes = [
+  { name = "n", values = [0], colors = ["#000000"] },
+  { name = "y", values = [1], colors = ["#800000"] },
+]"""
+
+
+@pytest.fixture
+def labels(tmp_path):
+    path = tmp_path / "labels.toml"
+    path.write_text(LABELS)
+    return path
+
+
+def written(folder, name):
+    for side, values in (("truth", TRUTH), ("pred", PRED)):
+        (folder / side).mkdir()
+        FORMATS[name][0](folder / side / name, values)
+    return folder / "truth", folder / "pred"
+
+
+def noted(do, *arguments, **options):
+    """Names of the options that have no effect, and the result."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = do(*arguments, **options)
+    texts = [str(one.message) for one in caught]
+    assert all(" has no effect, because no" in text for text in texts)
+    return [text.partition("=")[0] for text in texts], found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_options_that_no_file_uses_are_noted_and_no_others(tmp_path, labels, name):
+    places, used = written(tmp_path, name), FORMATS[name][1]
+    texts, plain = noted(segiou.score_folder, *places, labels=labels)
+    assert texts == []
+    for option, values in OPTIONS.items():
+        for value in values:
+            texts, run = noted(segiou.score_folder, *places, labels=labels, **{option: value})
+            assert texts == ([] if option in used else [option]), (option, value)
+            assert run.total() == plain.total()
+    texts, run = noted(segiou.score_folder, *places, labels=labels, read_palette="indices")
+    assert (texts, run.total()) == ([], plain.total())  # which is how palettes are read anyway
+
+
+def test_a_file_of_either_side_uses_an_option(tmp_path, labels):
+    truth, pred = written(tmp_path, "a.png")
+    (pred / "a.png").unlink()
+    npz(pred / "a.npz", PRED)
+    options = {"labels": labels, "array_key": "a", "array_axes": "zyx"}
+    assert noted(segiou.score_folder, truth, pred, **options)[0] == []
+
+
+def test_a_score_of_distances_uses_the_spacing(tmp_path, labels):
+    places = written(tmp_path, "a.png")
+    options = {"labels": labels, "spacing": (1.0, 2.0), "measures": ["surfaces"]}
+    pytest.importorskip("segiou.measures.surfaces")
+    assert noted(segiou.score_folder, *places, **options)[0] == []
+
+
+def test_the_command_line_notes_it(tmp_path, labels, capsys):
+    command = ["score", *map(str, written(tmp_path, "a.png")), "--labels", str(labels)]
+    assert main([*command, "--array-key", "mask"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("array_key='mask' (--array-key mask) has no effect") == 1
+
+
+def test_raters_note_it_too(tmp_path, labels):
+    for side in written(tmp_path, "a.png"):
+        image(side / "b.png", PRED)
+    raters = {"ann": tmp_path / "truth", "bob": tmp_path / "pred"}
+    for option, value in (("array_axes", "nyx"), ("read_palette", "colors")):
+        texts, _ = noted(compare_raters, raters, labels=labels, **{option: value})
+        assert texts == [option]
