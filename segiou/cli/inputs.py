@@ -61,7 +61,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
 
 def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:
     """Without --labels, set those of files or objects; ValueError if nothing determines them."""
-    if parsed.labels is None and parsed.class_files:
+    if parsed.labels is None and "{class}" in (parsed.class_files or ""):
         parsed.labels = _classes_of_files((truth, pred), parsed.class_files)
     if parsed.labels is None and parsed.name_of_command == "score":
         parsed.labels = implied_classes(vars(parsed), names_by_heading("score"))

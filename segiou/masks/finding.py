@@ -13,7 +13,7 @@ from segiou._support.text import did_you_mean, listed, plural
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
-    | {".nii", ".nii.gz", ".nrrd", ".nhdr", ".mha", ".mhd", ".label", "_lidarseg.bin"}
+    | {".nii", ".nii.gz", ".nrrd", ".nhdr", ".mha", ".mhd", ".label", ".labels", "_lidarseg.bin"}
 )
 #: Extensions of rasters that GDAL opens, which are masks in folders without any of the others.
 RASTER_SUFFIXES = frozenset(
@@ -47,10 +47,6 @@ UNSUPPORTED = {
         "is read in place of a folder if it has run lengths (columns ImageId and EncodedPixels)",
     ),
     ".xml": "is read in place of a folder if it is of CVAT (annotations.xml, CVAT for images)",
-    ".labels": (
-        "is text with a label per point (Semantic3D); save it as .npy: "
-        "numpy.save('FILE.npy', numpy.loadtxt('FILE.labels', int))"
-    ),
     ".mnc": "is a MINC volume; convert it with mnc2nii",
     **dict.fromkeys((".gipl", ".vtk", ".vti"), "is a volume; save it as NIfTI or NRRD"),
     ".dcm": "is DICOM; convert segmentations with dcmqi's segimage2itkimage -t nii",

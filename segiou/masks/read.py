@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import stat
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -272,6 +273,13 @@ def _read_by_extension(data: bytes, path: str | Path, ending: str) -> RawMask | 
             raise MaskError(path, f"is corrupt: {len(data)} bytes is not a multiple of 4")
         # SemanticKITTI: the low half is the class of a point, the high half its object.
         return RawMask(np.frombuffer(data, dtype="<u4")[None], "label", "LABEL")
+    if ending == ".labels":
+        # Semantic3D: text with one label per point and line.
+        with damage(path, "is not text with one integer per line", MemoryError):
+            points = np.loadtxt(BytesIO(data), np.int64, comments=None, ndmin=1)
+        if points.ndim > 1:
+            raise MaskError(path, f"has {points.shape[1]} numbers per line; expected one label")
+        return RawMask(points[None], "labels", "LABELS")
     if ending == "_lidarseg.bin":
         # nuScenes: one byte per point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")

@@ -18,12 +18,17 @@ OF_VOLUMES = ("xyz", "zyx")
 STACKED = "nyx"
 #: Pattern of a folder with the files of a single image.
 ONE_IMAGE = "{class}"
+#: What stands for the name of a file of one object, in place of ``{class}``.
+OBJECT = "{object}"
 
 
 def check_pattern(name: str, pattern: object) -> None:
-    """Raise an error unless a pattern has ``{id}`` and ``{class}`` once, or is ``{class}``."""
+    """Raise an error unless a pattern has ``{id}`` and ``{class}`` once, or is ``{class}``.
+
+    Files of objects have ``{object}`` in place of ``{class}``.
+    """
     check_kind(name, pattern, str, "a pattern such as '{id}/{class}'")
-    text = str(pattern)
+    text = str(pattern).replace(OBJECT, "{class}")
     if (text.count("{id}"), text.count("{class}")) != (1, 1) and text != ONE_IMAGE:
         msg = f"{name} must contain {{id}} and {{class}} once, got {text!r}"
         raise ValueError(msg)

@@ -28,7 +28,7 @@ from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.raw_mask import MaskError
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
-from segiou.masks.sources.class_files import class_layout
+from segiou.masks.sources.class_files import class_layout, object_layout
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.mask_places import duplicate_advice
 from segiou.masks.sources.one_file import check_different
@@ -56,6 +56,19 @@ def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> Non
     raise DataError([Problem(where, text)])
 
 
+def _check_objects(files: Sequence[Mapping[str, str]], roots: Sequence[str]) -> None:
+    """Raise a DataError if the files of a side are objects of images with the names of others."""
+    for one, other, where in zip(files, files[::-1], roots, strict=True):
+        if (pattern := object_layout(one, other)) is not None:
+            text = (
+                f"has one file per object; pass class_files={pattern!r}, objects='labels' "
+                f"(--class-files '{pattern}' --objects labels); to count pixels of two classes "
+                "instead of objects, pass truth_threshold=1, pred_threshold=1 (--truth-threshold 1 "
+                "--pred-threshold 1) in place of objects"
+            )
+            raise DataError([Problem(where, text)])
+
+
 def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:
     """Pair the masks of two places; DataError if one is missing, unreadable or empty.
 
@@ -78,6 +91,9 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             named_as_other(files[1], *places[::-1], files[0]),
         )
     pairing = pair_folders(*files) if job is None else _paired(*files, job.pair_by)
+    is_partial = not pairing.pairs or pairing.missing or pairing.extra
+    if job is not None and is_partial and not job.reading.class_files:
+        _check_objects(files, (truth.root, pred.root))
     return _of_different_files(pairing, truth, pred)
 
 

@@ -194,6 +194,8 @@ def score_folder(
         Relative path of masks with one file per class, without extension, such as
         ``"{id}/segmentations/{class}"`` (TotalSegmentator) or ``"{id}_class_{class}"``.
         The remaining pixels are the class ``"background"``. For truth, predictions or both.
+        With ``{object}``, such as ``"{id}/masks/{object}"``, each file has one object of its
+        image, and the mask has their ids, for ``objects="labels"``.
     roi : str or path, optional
         Folder of regions of interest, or one, paired by name with the truth; or the name of
         their array in the ``.npz`` files of the truth. Pixels outside (0) are ignored.

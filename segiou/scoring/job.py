@@ -16,7 +16,7 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
 from segiou.masks.read import from_bytes
-from segiou.masks.reading import OF_VOLUMES, STACKED, Reading
+from segiou.masks.reading import OBJECT, OF_VOLUMES, STACKED, Reading
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
 from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, undeclared_files
@@ -110,7 +110,8 @@ class Job:
         implied = {name: x for one in arguments["measures"] for name, x in one.reading.items()}
         arguments["reading"] = Reading(**implied | Reading.of(given).chosen)
         arguments["pair_by"] = PairOptions.of(given)
-        if arguments["reading"].class_files:  # the remaining pixels are not a class
+        pattern = arguments["reading"].class_files
+        if pattern and OBJECT not in pattern:  # the remaining pixels are not a class
             names = options.labels.class_names
             at = names.index(BACKGROUND) if BACKGROUND in names else 0
             options = replace(options, exclude=tuple({**dict.fromkeys(options.exclude), at: 0}))
@@ -283,9 +284,10 @@ class Job:
         except ValueError as error:
             raise DataError([Problem(str(self.truth), str(error))]) from error
         if masks == files:
+            of = "" if OBJECT in pattern else " with a class of the labels"
             text = (
-                f"no file matches class_files={pattern!r} (--class-files) with a class of the "
-                "labels; {id} and {class} stand for parts of the relative path without extension"
+                f"no file matches class_files={pattern!r} (--class-files){of}; {{id}} and "
+                "{class} or {object} stand for parts of the relative path without extension"
             )
             raise DataError([Problem(str(self.truth), text)])
         return masks

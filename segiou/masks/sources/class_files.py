@@ -1,4 +1,7 @@
-"""Masks with one file per class: ``s0001/segmentations/liver.nii.gz``, ``img1_class_chair.png``."""
+"""Masks with one file per class: ``s0001/segmentations/liver.nii.gz``, ``img1_class_chair.png``.
+
+Or one per object, ``id/masks/7.png``, which become a mask of ids.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou._support.text import listed
+from segiou._support.text import listed, plural
 from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.colors import packed
 from segiou.masks.finding import split_ending
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
-from segiou.masks.reading import ONE_IMAGE
+from segiou.masks.reading import OBJECT, ONE_IMAGE
 from segiou.masks.sources.folders import Source
+from segiou.masks.sources.mask_places import NOT_MASKS
 
 _FINDING = Lock()
 #: Name of the pixels outside all classes.
@@ -37,7 +41,9 @@ def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
     named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
     if pattern == ONE_IMAGE:
         named = f"(?P<id>){named}"
-    compiled = re.compile(named.replace(r"\{class\}", "(?P<name>[^/]+)"))
+    for name in (r"\{class\}", re.escape(OBJECT)):
+        named = named.replace(name, "(?P<name>[^/]+)")
+    compiled = re.compile(named)
     start = len(root) + path[len(root) :].startswith("/")
     return compiled.fullmatch(path, start, len(split_ending(path)[0]))
 
@@ -51,6 +57,8 @@ def classes_of(source: Source, pattern: str) -> list[str]:
 def undeclared_files(source: Source, pattern: str, labels: LabelSet) -> dict[str, list[str]]:
     """Files of classes that the labels lack, by class; none if no class of the labels is near."""
     files: defaultdict[str, list[str]] = defaultdict(list)
+    if OBJECT in pattern:
+        return files
     for path in sorted(source.find().values()):
         if match := match_class(pattern, source.root, path):
             files[match["name"]].append(path)
@@ -64,7 +72,7 @@ def undeclared_files(source: Source, pattern: str, labels: LabelSet) -> dict[str
 
 @dataclass(frozen=True)
 class ClassMasks:
-    """A source whose masks are stored as one file per class; classes may overlap.
+    """A source whose masks are stored as one file per class, which may overlap, or per object.
 
     Attributes
     ----------
@@ -73,7 +81,7 @@ class ClassMasks:
     pattern : str
         Relative path of a file without extension, such as ``"{id}/{class}"``.
     values : mapping of str to int
-        Value of each class by name.
+        Value of each class by name; empty for files of objects.
     outside : int
         Value of pixels outside all classes.
     """
@@ -108,6 +116,8 @@ class ClassMasks:
             If no class is left for pixels outside all files.
         """
         named = set(classes_of(files, pattern))
+        if OBJECT in pattern:
+            return cls(files, pattern, {}, 0) if named else files
         if not named & set(labels.class_names):
             return files
         values = {entry.name: entry.values[0] for entry in labels.classes}
@@ -128,7 +138,7 @@ class ClassMasks:
         images: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for path in sorted(self.files.find().values()):
             match = match_class(self.pattern, self.root, path)
-            if match and match["name"] in self.values:
+            if match and (match["name"] in self.values or not self.values):
                 images[match["id"] or "image"][match["name"]] = path
         firsts = {image: min(paths.values()) for image, paths in images.items()}
         self._images.update({firsts[image]: paths for image, paths in images.items()})
@@ -161,11 +171,24 @@ class ClassMasks:
             if area.shape != numbers.shape:
                 problem = f"has shape {area.shape}, but {path} has {numbers.shape}"
                 raise MaskError(one, problem)
-            numbers[area] = _with_class(numbers[area], self.values[name], combined)
+            if self.values:
+                numbers[area] = _with_class(numbers[area], self.values[name], combined)
+            else:
+                _add_object(numbers, area, len(stamps), one)
         volume = first.volume and replace(first.volume, values=numbers)
-        sets = tuple(values or (self.outside,) for values in combined)
+        sets = tuple(values or (self.outside,) for values in combined) if self.values else ()
         raw = RawMask(numbers, "L", first.kind, volume=volume, sets=sets)
         return raw, reduce(Stamp.joined, stamps)
+
+
+def _add_object(numbers: NDArray[Any], area: NDArray[np.bool_], number: int, path: str) -> None:
+    """Write the number of an object into its pixels; MaskError if another object has them."""
+    if number > np.iinfo(numbers.dtype).max:
+        raise MaskError(path, f"is object {number} of its image; expected at most 65535")
+    if shared := int(np.count_nonzero(numbers[area])):
+        problem = f"shares {plural(shared, 'pixel')} with another object of its image"
+        raise MaskError(path, f"{problem}; each pixel has one object, so correct one of them")
+    numbers[area] = number
 
 
 def _with_class(
@@ -220,6 +243,20 @@ def class_layout(
         return (ONE_IMAGE, names) if names else None
     middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
     return f"{{id}}/{middle}{{class}}", names
+
+
+def object_layout(relative: Iterable[str], others: Iterable[str]) -> str | None:
+    """The pattern of files of one object, in folders named after other files; None for others."""
+    known = {split_ending(path)[0].rpartition("/")[2] for path in others}
+    folders: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for path in relative:
+        id, _, folder = path.rpartition("/")[0].rpartition("/")
+        folders[folder][id.rpartition("/")[2]] += 1
+    for folder, number in folders.items():
+        several = max(number.values()) > 1 and not NOT_MASKS.search(folder)
+        if several and 2 * len(known & number.keys()) >= len(number):
+            return f"{{id}}/{folder}/{OBJECT}"
+    return None
 
 
 def _differ(names: Iterable[str]) -> bool:

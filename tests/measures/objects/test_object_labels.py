@@ -127,14 +127,14 @@ def test_partitions_of_volumes_equal_scikit_image(tmp_path, truth, pred):
         (tmp_path / name).mkdir()
         flip = kind == "flipped"
         write_volume(tmp_path / name, "nii" if flip else kind, ids, flip=flip)
-    axes = {} if "nii" in (truth, pred) else {"array_axes": "zyx"}
-    run = scored(tmp_path, objects="labels", measures=["partitions"], geometry="reorient", **axes)
+    how = {"geometry": "reorient"} if "nii" in (truth, pred) else {"array_axes": "zyx"}
+    run = scored(tmp_path, objects="labels", measures=["partitions"], **how)
     error, recall, precision = adapted_rand_error(*sides, ignore_labels=(0,))
     split, merge = variation_of_information(*sides, ignore_labels=(0,))
     found = [run.report().score(name) for name in run.plans[1].scores]
     assert found == pytest.approx([error, precision, recall, split, merge], abs=1e-12)
     assert 0.1 < error < 0.9
-    alone = scored(tmp_path, objects="labels", geometry="reorient", **axes)  # ids are shared
+    alone = scored(tmp_path, objects="labels", **how)  # ids are shared
     assert alone.total().matrix.tolist() == run.total().matrix.tolist()
 
 
