@@ -30,15 +30,15 @@ def command(parsed: argparse.Namespace) -> int:
         reviewed=parsed.reviewed,
         seed=parsed.seed,
     )
-    found = find(max_extent=parsed.max_extent, random_sample=parsed.random_sample)
+    result = find(max_extent=parsed.max_extent, random_sample=parsed.random_sample)
     page = ""
     if parsed.html or kind == "html":
         has_both = parsed.max_extent > SMALL and parsed.random_sample is None
         small = find(max_extent=SMALL) if has_both else None
-        page = suspects_html(found, runs[0], small=small, images=parsed.images)
+        page = suspects_html(result, runs[0], small=small, images=parsed.images)
     if parsed.html:
         write_whole(parsed.html, page)
-    write_text(parsed.output, page if kind == "html" else _rendered(found, kind, parsed))
+    write_text(parsed.output, page if kind == "html" else _rendered(result, kind, parsed))
     return 0
 
 
@@ -52,7 +52,7 @@ def _runs(parsed: argparse.Namespace) -> list[Run]:
     return [inputs.score_now(truth, pred, parsed)]
 
 
-def _rendered(found: Suspects, kind: str, parsed: argparse.Namespace) -> str:
+def _rendered(result: Suspects, kind: str, parsed: argparse.Namespace) -> str:
     if kind == "json":
-        return as_json(found.to_dict())
-    return found.to_csv() if kind == "csv" else in_format(found._parts(), kind, parsed)
+        return as_json(result.to_dict())
+    return result.to_csv() if kind == "csv" else in_format(result._parts(), kind, parsed)

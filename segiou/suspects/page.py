@@ -49,7 +49,7 @@ class Card(NamedTuple):
 
 
 def suspects_html(
-    found: Suspects,
+    result: Suspects,
     run: Run,
     *,
     small: Suspects | None = None,
@@ -60,27 +60,27 @@ def suspects_html(
 
     `small` is a second list, of regions (or confusions of images) up to `SMALL` of an image.
     """
-    listed_before = {region.key for region in found.entries}
+    listed_before = {region.key for region in result.entries}
     others = [] if small is None else [r for r in small.entries if r.key not in listed_before]
     others = [region._replace(rank=i) for i, region in enumerate(others, 1)]
-    cards = _cards([*found.entries, *others], run, images, read)
-    parts = [*found._parts()]
+    cards = _cards([*result.entries, *others], run, images, read)
+    parts = [*result._parts()]
     context = {
-        "found": found,
-        "heading": title(found),
+        "result": result,
+        "heading": title(result),
         "cards": cards[: len(cards) - len(others)],
         "small": cards[len(cards) - len(others) :],
         "small_extent": SMALL,
         "verdicts": VERDICTS,
-        "known": about_errors(found),
-        "notes": [note for note in notes(found) if note != about_errors(found)],
+        "known": about_errors(result),
+        "notes": [note for note in notes(result) if note != about_errors(result)],
         "lines": [part.text for part in parts if isinstance(part, Line) and part.text][1:],
         "list": next((part for part in parts if isinstance(part, Table)), None),
         "pictures": listed([*cards[0].pictures]) if cards else "",
         "table": None,
     }
     rows = [[*card.region.key, card.region.verdict] for card in cards]
-    page = {"names": list(run.class_names), "unit": found.unit}
+    page = {"names": list(run.class_names), "unit": result.unit}
     data = {**page, "confusion": None, "images": None, "review": rows}
     more = ([_STYLE], ["segiou.suspects:page.js"])
     return assemble("segiou.suspects:page.html", context, data, more)
@@ -88,9 +88,9 @@ def suspects_html(
 
 def report_section(run: Run, *, images: str | Path | None, read: Reader | None) -> Section:
     """The first entries of a run, on the page of its report."""
-    found = find_suspects(run, first=_OF_REPORT)
-    cards = _cards(found.entries, run, images, read)
-    context = {"found": found, "cards": cards, "known": about_errors(found)}
+    result = find_suspects(run, first=_OF_REPORT)
+    cards = _cards(result.entries, run, images, read)
+    context = {"result": result, "cards": cards, "known": about_errors(result)}
     return Section("segiou.suspects:section.html", context, (_STYLE,))
 
 
@@ -99,13 +99,13 @@ def _cards(
 ) -> list[Card]:
     """The entries with pictures; the masks of images that follow each other are read once."""
     photos = {} if images is None else match_images(images, run.ids).files
-    reader, place = adjusted_reader(run, read), {id: i for i, id in enumerate(run.ids)}
+    reader, numbers = adjusted_reader(run, read), {id: i for i, id in enumerate(run.ids)}
     colors, known = class_colors(run.labels), dict[str, Masks | str]()
     cards = []
     for region in entries:
         if region.image not in known:
             known.clear()
-            known[region.image] = _masks(run, place[region.image], reader, read)
+            known[region.image] = _masks(run, numbers[region.image], reader, read)
         masks = known[region.image]
         if isinstance(masks, str):
             cards.append(Card(region, {}, masks))

@@ -141,7 +141,7 @@ def find_suspects(
     regions = _Regions(run, ranked, confirmed, _verdicts(reviewed))
     entries = _entries(regions, order, first, all_regions=all_regions)
     chosen = _chosen(entries, first, random_sample, seed)
-    heads = [one[0] for one in chosen]
+    heads = [entry[0] for entry in chosen]
     return Suspects(
         names=names,
         regions=tuple(chain.from_iterable(chosen)),
@@ -161,7 +161,7 @@ class _Sums:
         self.keys, places = np.unique(keys, return_inverse=True)
         self.sums = np.bincount(places, values, len(self.keys)).astype(np.int64)
 
-    def of(self, keys: Ints) -> Ints:
+    def at(self, keys: Ints) -> Ints:
         """The sum of each key; 0 for one without values."""
         if not len(self.keys):
             return np.zeros(len(keys), np.int64)
@@ -322,9 +322,9 @@ def _ranked(rows: _Rows, pairs: _Pairs, units: Ints) -> _Ranked:
     """Score regions: share · √(extent · whole) · margin²."""
     number = int(units.max(initial=0)) + 1
     key = rows.label * pairs.num_classes + rows.suggestion
-    everywhere = _Sums(pairs.key, pairs.pixels).of(key)
+    everywhere = _Sums(pairs.key, pairs.pixels).at(key)
     in_unit = _Sums(pairs.key * number + units[pairs.image], pairs.pixels)
-    others = everywhere - in_unit.of(key * number + units[rows.image])
+    others = everywhere - in_unit.at(key * number + units[rows.image])
     share = ratio(rows.size, rows.size + others)
     extent = ratio(rows.size, pairs.valid[rows.image])
     score = unusual(share, extent * rows.whole) * rows.margin**2
@@ -337,12 +337,12 @@ def _seen_elsewhere(rows: _Rows, key: Ints, units: Ints) -> Ints:
     if not len(key):
         return key
     number, most = len(units), int(rows.size.max()) + 1
-    place, inverse = np.unique(key * number + rows.image, return_inverse=True)
-    largest = np.zeros(len(place), np.int64)
+    codes, inverse = np.unique(key * number + rows.image, return_inverse=True)
+    largest = np.zeros(len(codes), np.int64)
     np.maximum.at(largest, inverse, rows.size)
     # Images with the pair, and their pairs and units, by small numbers that do not overflow.
-    kind = np.unique(place // number, return_inverse=True)[1]
-    inside = np.unique(kind * number + units[place % number], return_inverse=True)[1]
+    kind = np.unique(codes // number, return_inverse=True)[1]
+    inside = np.unique(kind * number + units[codes % number], return_inverse=True)[1]
 
     def at_least(group: Ints) -> Ints:
         """Images of the group of each row with a region of at least its size."""
@@ -355,22 +355,22 @@ def _seen_elsewhere(rows: _Rows, key: Ints, units: Ints) -> Ints:
 
 def _confirmed(runs: Sequence[Run], names: Sequence[str], ranked: _Ranked) -> list[tuple[str, ...]]:
     """The other runs that have a region of the same classes in the place of each."""
-    found: list[tuple[str, ...]] = [()] * len(ranked.image)
+    confirmed: list[tuple[str, ...]] = [()] * len(ranked.image)
     for run, name in zip(runs[1:], names[1:], strict=True):
         other = _rows_of_regions(run)
-        place = {id: i for i, id in enumerate(runs[0].ids)}
-        numbers = np.array([place[id] for id in run.ids], np.int64)
-        by_place: dict[tuple[int, ...], list[int]] = {}
-        for at, key in enumerate(_places(other, numbers)):
-            by_place.setdefault(key, []).append(at)
-        for at, key in enumerate(_places(ranked, np.arange(len(place)))):
-            candidates = by_place.get(key, [])
+        number_of = {id: i for i, id in enumerate(runs[0].ids)}
+        numbers = np.array([number_of[id] for id in run.ids], np.int64)
+        by_key: dict[tuple[int, ...], list[int]] = {}
+        for at, key in enumerate(_keys(other, numbers)):
+            by_key.setdefault(key, []).append(at)
+        for at, key in enumerate(_keys(ranked, np.arange(len(number_of)))):
+            candidates = by_key.get(key, [])
             if candidates and _overlap(ranked.box[at], other.box[candidates]).max() >= _OVERLAP:
-                found[at] = (*found[at], name)
-    return found
+                confirmed[at] = (*confirmed[at], name)
+    return confirmed
 
 
-def _places(rows: _Rows, numbers: Ints) -> Iterable[tuple[int, ...]]:
+def _keys(rows: _Rows, numbers: Ints) -> Iterable[tuple[int, ...]]:
     """Image, label and prediction of each region."""
     several = numbers[rows.image], rows.label, rows.suggestion
     return zip(*(each.tolist() for each in several), strict=True)
@@ -379,9 +379,9 @@ def _places(rows: _Rows, numbers: Ints) -> Iterable[tuple[int, ...]]:
 def _overlap(box: Ints, others: Ints) -> Floats:
     """IoU of a box and of others, (K,)."""
     begins, ends = np.maximum(box[::2], others[:, ::2]), np.minimum(box[1::2], others[:, 1::2])
-    both = np.maximum(ends - begins, 0).prod(1)
+    shared = np.maximum(ends - begins, 0).prod(1)
     sizes = (others[:, 1::2] - others[:, ::2]).prod(1)
-    return ratio(both, (box[1::2] - box[::2]).prod() + sizes - both)
+    return ratio(shared, (box[1::2] - box[::2]).prod() + sizes - shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,13 +423,14 @@ def _entries(
     several: dict[int, list[int]] = {}
     owners = order if all_regions else regions.ranked.image[order]
     for at, owner in zip(order.tolist(), owners.tolist(), strict=True):
-        ones = several.setdefault(owner, [])
-        if len(ones) <= _FURTHER:
-            ones.append(at)
+        places = several.setdefault(owner, [])
+        if len(places) <= _FURTHER:
+            places.append(at)
     # Only with verdicts the order depends on regions after the first ones.
     chosen = several.values() if regions.verdicts else islice(several.values(), first)
     return sorted(
-        ([*map(regions.at, ones)] for ones in chosen), key=lambda ones: ones[0].verdict != ""
+        ([*map(regions.at, places)] for places in chosen),
+        key=lambda entry: entry[0].verdict != "",
     )
 
 
@@ -438,8 +439,8 @@ def _chosen(
 ) -> list[list[Region]]:
     """The first entries, or a random sample of them, with their ranks."""
     ranked = [
-        [region._replace(rank=rank) for region in one]
-        for rank, one in enumerate(entries[:first], 1)
+        [region._replace(rank=rank) for region in entry]
+        for rank, entry in enumerate(entries[:first], 1)
     ]
     if sample is None:
         return ranked
@@ -464,7 +465,7 @@ def _notes(pairs: _Pairs, names: Sequence[str]) -> dict[int, list[str]]:
     """What is remarkable in an image: exchanged classes, one class that fills the truth."""
     number = pairs.num_classes
     key = pairs.image * number + pairs.label
-    labelled = _Sums(key, pairs.pixels).of(key)
+    labelled = _Sums(key, pairs.pixels).at(key)
     mostly = (2 * pairs.pixels > labelled) & (pairs.label != pairs.suggestion)
     several = (pairs.image[mostly], pairs.label[mostly], pairs.suggestion[mostly])
     taken = {*zip(*(each.tolist() for each in several), strict=True)}
@@ -496,12 +497,12 @@ def _verdicts(path: str | Path | None) -> dict[_Key, str]:
 
 
 def _class_pairs(heads: Sequence[Region]) -> tuple[ClassPair, ...]:
-    several: dict[tuple[str, str], list[Region]] = {}
+    groups: dict[tuple[str, str], list[Region]] = {}
     for region in heads:
-        several.setdefault((region.label, region.suggestion), []).append(region)
+        groups.setdefault((region.label, region.suggestion), []).append(region)
     pairs = [
-        ClassPair(*key, len(ones), len({one.image for one in ones}), sum(o.pixels for o in ones))
-        for key, ones in several.items()
+        ClassPair(*key, len(group), len({r.image for r in group}), sum(r.pixels for r in group))
+        for key, group in groups.items()
     ]
     return tuple(sorted(pairs, key=lambda pair: (-pair.regions, -pair.pixels)))
 

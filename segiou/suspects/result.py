@@ -181,10 +181,10 @@ class Suspects(Finding):
     @property
     def entries(self) -> list[Region]:
         """The first region of each entry."""
-        found: dict[int, Region] = {}
+        firsts: dict[int, Region] = {}
         for region in self.regions:
-            found.setdefault(region.rank, region)
-        return [*found.values()]
+            firsts.setdefault(region.rank, region)
+        return [*firsts.values()]
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per region: its numbers, with the box as text."""
@@ -202,7 +202,7 @@ class Suspects(Finding):
             "regions_kept": self.kept,
             "random_sample": self.random_sample,
             "regions": [region.to_dict() for region in self.regions],
-            "images": [plain(one._asdict()) for one in self.images],
+            "images": [plain(image._asdict()) for image in self.images],
             "pairs": [plain(pair._asdict()) for pair in self.pairs],
             "reviewed": plain(self.reviewed._asdict()),
         }
@@ -219,44 +219,44 @@ class Suspects(Finding):
         yield Table(_columns(self), notes(self))
 
 
-def title(found: Suspects) -> str:
+def title(result: Suspects) -> str:
     """The number of entries, and of what."""
-    heads = found.entries
-    images, image = len({region.image for region in heads}), found.nouns.image
-    what = f"{count(len(heads))} of {plural(len(found.images), image)}"
+    heads = result.entries
+    images, image = len({region.image for region in heads}), result.nouns.image
+    what = f"{count(len(heads))} of {plural(len(result.images), image)}"
     if images < len(heads):
         what = f"{plural(len(heads), 'region')} in {plural(images, image)}"
-    if found.random_sample:
+    if result.random_sample:
         what = f"a random sample, {what}"
-    if found.kept is None:
+    if result.kept is None:
         return f"Look at these {image}s first: {what}"
-    return f"Look at these first: {what} ({plural(found.kept, 'region')} kept)"
+    return f"Look at these first: {what} ({plural(result.kept, 'region')} kept)"
 
 
-def nothing(found: Suspects) -> str:
+def nothing(result: Suspects) -> str:
     """Why the list is empty."""
-    if found.kept == 0:
-        least = "27 voxels" if found.unit == "voxels" else "9 pixels"
+    if result.kept == 0:
+        least = "27 voxels" if result.unit == "voxels" else "9 pixels"
         return f"No region of {least} or more differs from the prediction."
     return "No region is left with these options."
 
 
-def notes(found: Suspects) -> list[str]:
+def notes(result: Suspects) -> list[str]:
     """What the numbers mean, and what they cannot show."""
     return [
-        *_about_pairs(found),
-        *_about_images(found),
-        *_about_regions(found),
-        about_errors(found),
+        *_about_pairs(result),
+        *_about_images(result),
+        *_about_regions(result),
+        about_errors(result),
         "Predictions must be out of sample: a model that was trained on these masks repeats their "
         "errors, which then look right",
-        *_about_models(found),
+        *_about_models(result),
     ]
 
 
-def about_errors(found: Suspects) -> str:
+def about_errors(result: Suspects) -> str:
     """The share of wrong masks among those with a verdict."""
-    done = found.reviewed
+    done = result.reviewed
     decided = done.wrong + done.right
     if not decided + done.unclear:
         return (
@@ -270,47 +270,47 @@ def about_errors(found: Suspects) -> str:
     return f"{text}: {percent(done.share)} ({shown_range(done.low, done.high)}) of those sampled"
 
 
-def _about_pairs(found: Suspects) -> Iterator[str]:
-    if several := [pair for pair in found.pairs if pair.regions > 1][:3]:
+def _about_pairs(result: Suspects) -> Iterator[str]:
+    if several := [pair for pair in result.pairs if pair.regions > 1][:3]:
         shown = (
-            f"{one.label} → {one.suggestion} {plural(one.regions, 'region')} in "
-            f"{plural(one.images, found.nouns.image)}"
-            for one in several
+            f"{pair.label} → {pair.suggestion} {plural(pair.regions, 'region')} in "
+            f"{plural(pair.images, result.nouns.image)}"
+            for pair in several
         )
         yield f"most frequent pairs: {'; '.join(shown)}"
 
 
-def _about_images(found: Suspects) -> Iterator[str]:
+def _about_images(result: Suspects) -> Iterator[str]:
     by_note: dict[str, list[str]] = {}
-    for image in found.images:
+    for image in result.images:
         for note in image.notes:
             by_note.setdefault(note, []).append(image.id)
     for note, ids in list(by_note.items())[:5]:
         yield f"{note} in {listed(ids, 3)}"
 
 
-def _about_regions(found: Suspects) -> Iterator[str]:
-    if found.kept is None:
+def _about_regions(result: Suspects) -> Iterator[str]:
+    if result.kept is None:
         yield (
-            f"regions were not kept: {found.nouns.image}s are ranked by their confusion matrices; "
+            f"regions were not kept: {result.nouns.image}s are ranked by their confusion matrices; "
             "score with --suspects for boxes and pictures"
         )
-    if len(found.images) == 1:
-        yield f"one {found.nouns.image} has no others to compare with, so the order is by size"
+    if len(result.images) == 1:
+        yield f"one {result.nouns.image} has no others to compare with, so the order is by size"
 
 
-def _about_models(found: Suspects) -> Iterator[str]:
-    if len(found.names) > 1:
+def _about_models(result: Suspects) -> Iterator[str]:
+    if len(result.names) > 1:
         yield (
             "models that were trained on the same masks share their errors, so their agreement "
             "is weak evidence"
         )
 
 
-def _columns(found: Suspects) -> list[Column]:
+def _columns(result: Suspects) -> list[Column]:
     """The table: entries with a number, further regions of an image below it without."""
-    firsts = {id(region) for region in found.entries}
-    rows = found.regions
+    firsts = {id(region) for region in result.entries}
+    rows = result.regions
 
     def if_first(values: Iterable[str]) -> list[str]:
         return [text if id(row) in firsts else "" for row, text in zip(rows, values, strict=True)]
@@ -321,11 +321,11 @@ def _columns(found: Suspects) -> list[Column]:
     confirmed = [", ".join(row.confirmed_by) for row in rows]
     return [
         Column("#", if_first(str(row.rank) for row in rows), 9),
-        Column(found.nouns.image, if_first(row.image for row in rows), 10, is_text=True),
+        Column(result.nouns.image, if_first(row.image for row in rows), 10, is_text=True),
         Column("label", [row.label for row in rows], 8, is_text=True),
         Column("predicted", [row.suggestion for row in rows], 8, is_text=True),
-        Column(found.unit, [count(row.pixels) for row in rows], 3),
-        Column(f"of {found.nouns.image}", [percent(row.extent) for row in rows], 5),
+        Column(result.unit, [count(row.pixels) for row in rows], 3),
+        Column(f"of {result.nouns.image}", [percent(row.extent) for row in rows], 5),
         Column("share", [percent(row.share) for row in rows], 4),
         Column("seen elsewhere", seen, 2),
         Column(f"box ({axes})", boxes, 7),
