@@ -12,6 +12,9 @@ from segiou._support.options import Options, option
 from segiou.masks.colors import READINGS, ReadPalette
 
 Geometry = Literal["check", "ignore", "reorient"]
+Match = Literal["hungarian", "majority"]
+#: Rules that give clusters their classes.
+MATCHES = get_args(Match)
 #: Axes of a volume, in the order of the file of a volume or reversed.
 OF_VOLUMES = ("xyz", "zyx")
 #: Axes of a stack of images.
@@ -61,6 +64,7 @@ class Reading(Options):
     array_key: str | None = option(None, _check_key)
     roi: str | Path | None = option(None, check_kind, (str, os.PathLike), "a path or a URL")
     read_palette: ReadPalette | None = option(None, check_choice, READINGS)
+    match: Match | None = option(None, check_choice, MATCHES)
 
     @property
     def axes_of_volumes(self) -> str | None:

@@ -23,6 +23,7 @@ from segiou.metrics.ratio import ratio
 from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
 from segiou.report.measured import range_of, score_part, shown as shown_cell
 from segiou.report.wording import (
+    clusters_text,
     counts_text,
     interval_text,
     other_methods,
@@ -332,6 +333,8 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
         first = report.class_names[0]
         excludes = f"which this protocol leaves out; use --exclude {first}"
         yield f"the mean includes {first}, {excludes}"
+    if clusters := clusters_text(report):
+        yield f"clusters: {clusters}"
     if report.unassigned.any():
         missed = f"{count(int(report.unassigned.sum()))} {report.unit}"
         yield f"predictions outside all classes, counted as missed: {missed}"

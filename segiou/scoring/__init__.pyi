@@ -1,3 +1,4 @@
+from segiou.scoring.clusters import match_clusters as match_clusters
 from segiou.scoring.engines import ExecutorLostError as ExecutorLostError
 from segiou.scoring.evaluator import Evaluator as Evaluator
 from segiou.scoring.folder import (

@@ -19,7 +19,7 @@ from segiou.labels.loading import labelset_names
 from segiou.masks.colors import NO_COLORS
 from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.raw_mask import MaskError
-from segiou.masks.reading import Geometry
+from segiou.masks.reading import Geometry, Match
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder
 from segiou.masks.sources.pairing import Pair, Pairing
@@ -27,6 +27,7 @@ from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
+from segiou.scoring.clusters import ClusterOptions, Clusters, check_clusters, counting_options
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
 from segiou.scoring.job import Job
@@ -122,6 +123,7 @@ def score_folder(
     class_files: str | None = None,
     roi: str | Path | None = None,
     read_palette: Literal["indices", "colors"] | None = None,
+    match: Literal["hungarian", "majority"] | None = None,
     boundary: Measure | bool | None = None,
     objects: Measure | str | bool | None = None,
     measures: Iterable[Measure | str] = (),
@@ -203,6 +205,11 @@ def score_folder(
         Reading of palette images: their indices, or their colours. By default indices, and an
         error if the palette contradicts them: an index has the colour (or grey) of another
         value, or different colours in the files of one folder.
+    match : {"hungarian", "majority"}, optional
+        Values of the predictions are cluster numbers, as of unsupervised models: any numbers, of
+        which each gets a class, once over all images, before they are scored. One to one with
+        the most correct pixels (unmatched clusters are wrong), or every cluster the class of its
+        largest overlap. Masks are read twice. See :func:`segiou.scoring.match_clusters`.
     boundary : BoundaryOptions or bool, optional
         Boundary metrics to compute; True computes all, with the defaults of
         :class:`segiou.measures.boundary.BoundaryOptions`. For volumes, surfaces are
@@ -288,6 +295,10 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         Executor to use; threads by default.
     """
     check_engine(job, executor)
+    if (match := job.reading.match) is not None:
+        are_scores = any(plan.reads_predictions for plan in job.plans(volumes=False))
+        check_clusters(match, job.options, scores=are_scores)
+        job = replace(job, options=counting_options(job.options))
     pairing, trial = best_proposals(pair_sources(*job.sources, job), job)
     problems, left_out = pairing_problems(pairing, job.pair_by)
     left_out += job.skipped_classes()
@@ -307,6 +318,8 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         tried = trial.pairs, trial.run, trial.scorer, trial.problems
         better = _better_labels(trial.job, *tried, command=trial.command)
         raise DataError([*problems, *trial.problems], better)
+    if match is not None and not problems:
+        job = _matched(job, match, pairing, nodata, calls, executor)
     header = job.header(pairing, len(pairs))
     scorer = scorer_of(job, pairing, header, nodata)
     score_into = partial(_score_into, job, pairs, scorer, calls, executor)
@@ -327,6 +340,27 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         if advice:
             warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run
+
+
+def _matched(
+    job: Job,
+    match: Match,
+    pairing: Pairing,
+    nodata: int | None,
+    calls: Callbacks,
+    executor: ExecutorLike | None,
+) -> Job:
+    """The job with the classes of the clusters of all pairs, also of those of other shards."""
+    whole = replace(job, measures=(ClusterOptions(),), run=None, shard=None)
+    header = whole.header(pairing, len(pairing.pairs))
+    images, scorer = _InMemory(), scorer_of(whole, pairing, header, nodata)
+    skipped = _score_into(whole, pairing.pairs, scorer, calls, executor, images, pairing.pairs)
+    counted = Run(header, images.columns())
+    if skipped and (job.pair_by.on_error == "stop" or not len(counted)):
+        raise DataError(skipped)
+    parts = counted.measured[ClusterOptions.key]
+    clusters = Clusters.of(match, job.options, parts, len(counted))
+    return replace(job, options=clusters.options, clusters=str(clusters))
 
 
 def _run_in_file(
@@ -456,6 +490,8 @@ def _better_labels(
 ) -> str:
     """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
     labels = job.options.labels
+    if job.reading.match is not None:
+        return ""
     if problems and all(problem.text.startswith(NO_COLORS) for problem in problems):
         from segiou.scoring.label_fits import color_fits_text
 

@@ -63,6 +63,8 @@ class Job:
         The run file and the workers, as in :func:`segiou.score_folder`.
     command : str
         The command line that the job comes from, without passwords; empty in Python.
+    clusters : str
+        The classes of the clusters in the predictions, once they are matched.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class Job:
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     name: str = ""
     command: str = ""
+    clusters: str = ""
 
     @classmethod
     def of(
@@ -218,6 +221,7 @@ class Job:
                 **({"array_axes": BY_SHAPE} if _has_arrays(pairing) else {}),
                 **({"command": encodable(self.command)} if self.command else {}),
                 **self._recorded_for(pairing),
+                **({"clusters": encodable(self.clusters)} if self.clusters else {}),
             },
             plans=self.plans(volumes=volumes),
             shards=() if self.shard is None else (Shard(*self.shard, len(pairing.pairs)),),

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_kind, check_several, names_options, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_kind,
+    check_several,
+    names_options,
+    read_several,
+)
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import (
     as_array,
@@ -25,6 +31,7 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
+from segiou.masks.reading import MATCHES, Match
 from segiou.masks.windows import is_chunked
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.registry import plans_of, read_measures, with_defaults
@@ -32,6 +39,7 @@ from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import NO_FILES, Columns, ImageCount
 from segiou.runs.run import Run
+from segiou.scoring.clusters import ClusterOptions, Clusters, check_clusters, counting_options
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
@@ -55,6 +63,7 @@ def score(
     measures: Any = (),
     surfaces: Measure | str | bool | None = None,
     spacing: Sequence[float] | None = None,
+    match: Match | None = None,
     protocol: Protocol | str = "segiou",
     name: str = "",
     **options: Any,
@@ -91,6 +100,9 @@ def score(
     spacing : sequence of float, optional
         Size of a pixel or voxel along each axis, for surfaces and the minimum
         size of objects.
+    match : {"hungarian", "majority"}, optional
+        Predictions are cluster numbers, see :func:`score_folder`; generators are then read into
+        memory.
     protocol, name
         See :func:`score_folder`.
     **options
@@ -123,13 +135,30 @@ def score(
     chosen = with_defaults(asked, labels, spacing)
     if threshold is not None:  # images alone do not show channels
         classes.check_scores(tuple(getattr(pred, "shape", ())), None)
-    scorer = ArrayScorer(Header(classes, load_protocol(protocol), name), chosen, spacing)
+    header = Header(classes, load_protocol(protocol), name)
     is_batch = not is_one_image(truth)
     class_axis = axis_in_image(argmax, is_batch=is_batch)
     decided: dict[str, Any] = {"argmax": class_axis, "threshold": threshold}
-    batch = each_image(truth, pred, mask, ids, is_batch=is_batch)
+    batch: Iterable[Any] = each_image(truth, pred, mask, ids, is_batch=is_batch)
+    if match is not None:
+        check_choice("match", match, MATCHES)
+        check_clusters(match, classes, scores=(argmax, threshold) != (None, None))
+        batch = [*batch]
+        header = _matched(header, match, batch)
+    scorer = ArrayScorer(header, chosen, spacing)
     images = [scorer.count(*each, **decided) for each in batch]
     return Run(scorer.header, Columns.of(images).by_id())
+
+
+def _matched(header: Header, match: Match, batch: Iterable[Any]) -> Header:
+    """The header with the classes of the clusters of all images."""
+    empty = replace(header, options=counting_options(header.options))
+    scorer = ArrayScorer(empty, [ClusterOptions()])
+    counted = Columns.of([scorer.count(*each) for each in batch])
+    parts = Run(scorer.header, counted).measured[ClusterOptions.key]
+    clusters = Clusters.of(match, header.options, parts, len(counted))
+    origin = {"match": match, "clusters": str(clusters)}
+    return replace(header, options=clusters.options, provenance=origin)
 
 
 def _by_name(

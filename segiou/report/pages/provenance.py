@@ -9,7 +9,7 @@ from segiou._support.numbers import count
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
 from segiou.report.pages.page import plural
-from segiou.report.wording import aligned_text, ignored_text
+from segiou.report.wording import aligned_text, clusters_text, ignored_text
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
@@ -47,6 +47,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         "Truth": source.get("truth"),
         "Predictions": source.get("pred"),
         "Paired by": source.get("pairing"),
+        "Clusters": clusters_text(report),
         "Unfinished": source.get("unfinished"),
         "Missing parts": source.get("partial"),
         "Unread measures": source.get("unread"),
