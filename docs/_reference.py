@@ -95,6 +95,7 @@ GUIDES = {
     "measures.class_sets": "which-score",
     "measures.clicks": "which-score",
     "measures.cost": "imbalance",
+    "measures.few_shot": "which-score",
     "measures.lesions": "volumes",
     "measures.objects": "objects",
     "measures.saliency": "saliency",

@@ -90,7 +90,7 @@ class Measure(ABC):
         if not given.get(cls.key):
             usual: dict[str, Any] = {one.name: (False, [], str(one.default)) for one in fields(cls)}
             if name := next((n for n, value in chosen.items() if value not in usual[n]), ""):
-                msg = f"--{cls.key}-{name.replace('_', '-')} needs --{cls.key}"
+                msg = f"{_option(cls, name)} needs {_option(cls)}"
                 raise ValueError(msg)
             return None
         return cls(**{name: _as_kind(cls, name, value) for name, value in chosen.items()})
@@ -126,7 +126,7 @@ class Measure(ABC):
         score : str
             Name of the score.
         """
-        return f"--{cls.key}"
+        return _option(cls)
 
     def with_defaults(self, labels: Any, spacing: Any) -> Measure:
         """The same measure with defaults that a label set and a spacing determine.
@@ -297,7 +297,12 @@ def _as_kind(cls: type[Measure], name: str, value: Any) -> Any:
     is_number = isinstance(default, int | float) and not isinstance(default, bool)
     if not (is_number and isinstance(value, str)):
         return value
-    return read_number(f"--{cls.key}-{name.replace('_', '-')}", value, type(default))
+    return read_number(_option(cls, name), value, type(default))
+
+
+def _option(cls: type[Measure], field: str = "") -> str:
+    """The option of the command line for a measure, or for one of its fields."""
+    return "--" + "-".join(filter(None, (cls.key, field))).replace("_", "-")
 
 
 def read_number(option: str, value: str, kind: type[int] | type[float]) -> Any:

@@ -1,0 +1,1 @@
+from segiou.measures.few_shot.measure import FewShotOptions as FewShotOptions
