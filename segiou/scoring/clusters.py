@@ -67,7 +67,7 @@ def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.in
     Notes
     -----
     Of several matches with the most correct pixels, the one of SciPy's
-    ``linear_sum_assignment`` is used, as in the code of PiCIE and STEGO. With fewer classes than
+    ``linear_sum_assignment`` is used, as in the code of STEGO. With fewer classes than
     clusters, every class has a cluster, even one with which it shares no pixel.
 
     References
@@ -94,7 +94,8 @@ def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.in
     # SciPy is slow to import.
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
-    rows, columns = linear_sum_assignment(table[:, filled], maximize=True)
+    # Clusters as rows decide ties as STEGO does.
+    columns, rows = linear_sum_assignment(table[:, filled].T, maximize=True)
     classes[filled[columns]] = rows
     return classes
 

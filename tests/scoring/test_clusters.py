@@ -27,7 +27,7 @@ def stego(table):
 
 def one_to_one(table):
     """The same with other numbers of clusters; pixels of unmatched ones are missed."""
-    rows, columns = linear_sum_assignment(table, maximize=True)
+    columns, rows = linear_sum_assignment(table.T, maximize=True)
     wrong = np.delete(table, columns, axis=1).sum(1, keepdims=True)
     order = np.full(len(table), -1)
     order[rows] = columns
