@@ -116,8 +116,8 @@ class Jackknife:
     @property
     def score(self) -> Side:
         """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
-        if (place := only_class([self.model.statistic])) is not None:
-            return self.of_class(place)
+        if (index := only_class([self.model.statistic])) is not None:
+            return self.of_class(index)
         parts, freedom = self.model.weights, float(self.freedom()[0])
         if self.model.scale.most == np.inf:
             # Without an upper bound, the arm of one rare class is many times the score.
@@ -132,10 +132,10 @@ class Jackknife:
         hits = int(self.seen[1:][classes].max())
         return self._side(None, weights, self._freedom(weights), hits)
 
-    def of_class(self, place: int) -> Side:
-        """One class, by its place."""
-        seen = int(self.seen[1 + place])
-        return self._side(1 + place, None, seen - 1.0, seen)
+    def of_class(self, index: int) -> Side:
+        """One class, by its index."""
+        seen = int(self.seen[1 + index])
+        return self._side(1 + index, None, seen - 1.0, seen)
 
     @np.errstate(invalid="ignore")  # of infinite distances
     def limits(self, level: float) -> Limits:
@@ -154,11 +154,11 @@ class Jackknife:
         error[(self.seen < 2) | ~np.isfinite(self.values)] = np.nan
         return error
 
-    def class_reach(self, places: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
+    def class_reach(self, columns: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
         """Distances of the limits of classes from their values, by Student's t and its tail."""
-        error = self.class_errors()[places]
-        low, high = self.model.arms(places, t)
-        bound = self.at_bound(self.values[places], self.seen[places], tail, self.near(places, t))
+        error = self.class_errors()[columns]
+        low, high = self.model.arms(columns, t)
+        bound = self.at_bound(self.values[columns], self.seen[columns], tail, self.near(columns, t))
         some = error > 0
         down, up = (
             np.where(some, t * error * arm, np.where(np.isnan(error), np.nan, end))
@@ -181,15 +181,15 @@ class Jackknife:
         finite = np.isfinite(away)
         return np.where(finite, down, np.nan), np.where(finite, up, np.nan)
 
-    def near(self, places: Any, t: Any, shrink: float = 1.0) -> Floats:
+    def near(self, columns: Any, t: Any, shrink: float = 1.0) -> Floats:
         """Distances of limits from a bound with one pixel changed, NaN if unknown.
 
         Only the unit of the pixel changes, by its step, so this is the standard error.
         """
         scale, statistic = self.model.scale, self.model.statistic
-        if not np.isin(self.values[places], self.bounds).any():
-            return np.full(np.shape(self.values[places]), np.nan)
-        step = statistic.least_steps[places]
+        if not np.isin(self.values[columns], self.bounds).any():
+            return np.full(np.shape(self.values[columns]), np.nan)
+        step = statistic.least_steps[columns]
         with np.errstate(invalid="ignore", over="ignore"):
             return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
 
@@ -197,8 +197,8 @@ class Jackknife:
         """Degrees of freedom, (1 + C,), with so many times the units."""
         freedom = np.asarray(share * self.seen - 1.0)
         of_score = float(np.broadcast_to(share, freedom.shape)[0])
-        if (place := only_class([self.model.statistic])) is not None:
-            freedom[0] = of_score * self.seen[1 + place] - 1.0
+        if (index := only_class([self.model.statistic])) is not None:
+            freedom[0] = of_score * self.seen[1 + index] - 1.0
         elif self.model.weights is not None:
             freedom[0] = self._freedom(self.model.weights, of_score)
         return freedom
@@ -214,37 +214,37 @@ class Jackknife:
         return float(min(max(v.sum() ** 2 / (v**2 / k).sum(), LEAST_FREEDOM), most))
 
     @np.errstate(invalid="ignore")  # of infinite distances
-    def _side(self, place: int | None, parts: Floats | None, freedom: float, hits: int) -> Side:
-        """The value at a place, or the mean of parts; their steps in one pass."""
-        used, weights = np.array([place or 0]), np.ones(1)
+    def _side(self, column: int | None, parts: Floats | None, freedom: float, hits: int) -> Side:
+        """The value in a column, or the mean of parts; their steps in one pass."""
+        used, weights = np.array([column or 0]), np.ones(1)
         if parts is not None:
             varying = (parts > 0) & (self.variance[1:] > 0)
             used = 1 + np.flatnonzero(varying if varying.any() else parts > 0)
             weights = parts[used - 1]
         # Without an upper bound, the arm of one rare class is many times the score.
-        is_plain = place is None and self.model.scale.most == np.inf
+        is_plain = column is None and self.model.scale.most == np.inf
         moves: list[Floats] = []
         size = 1 if is_plain else 1 + len(used)
         products = np.zeros((size, size))
         for step in self.steps():
             moving = step[:, used]
             together = np.einsum("ij,j->i", moving, weights)  # BLAS would wait, as in _gram
-            moved = together if place is None else step[:, place]
+            moved = together if column is None else step[:, column]
             # The rest that no class moves: a class vanishes with a unit, or absent ones are filled.
             rest = [moved] if is_plain else [moved - together, moving]
             block = np.column_stack(rest)
             moves.append(moved)
             products += _gram(block)
-        is_class, units = bool(place), len(self.model.statistic.units)
+        is_class, units = bool(column), len(self.model.statistic.units)
         shrink = 1.0 if is_class else (units - 1) / units
         every = np.concatenate(moves) * math.sqrt(shrink)
         bias = 0.0 if is_class else float(every.sum()) * math.sqrt(shrink)
         if is_plain:
             used, weights = used[:0], weights[:0]
-        if place is None and parts is not None:
+        if column is None and parts is not None:
             value = float(self.values[1:][parts > 0] @ parts[parts > 0])
         else:
-            value = float(self.values[place or 0])
+            value = float(self.values[column or 0])
         return Side(
             value=value,
             moves=every,
@@ -253,7 +253,7 @@ class Jackknife:
             hits=hits,
             is_class=is_class,
             left_out=self,
-            places=used,
+            columns=used,
             weights=weights,
             products=products * shrink,
         )
@@ -282,8 +282,8 @@ class Side:
     """Units that agree if all do."""
     is_class: bool
     left_out: Jackknife
-    places: NDArray[np.intp]
-    """The parts in the values: classes, or the score itself."""
+    columns: NDArray[np.intp]
+    """The columns of its parts in the values: classes, or the score itself."""
     weights: Floats
     products: Floats
     """Sums of products of the steps of the rest and of each part."""
@@ -292,7 +292,7 @@ class Side:
     def variance(self) -> float:
         """Square of the standard error."""
         if self.is_class:
-            return float(self.left_out.variance[self.places[0]])
+            return float(self.left_out.variance[self.columns[0]])
         return float(np.einsum("i,i", self.moves, self.moves))
 
     @property
@@ -314,7 +314,7 @@ class Side:
     def reach_at(self, t: float, tail: float) -> tuple[float, float]:
         """Distances of the limits at a quantile of Student's t, with the share above it."""
         if self.is_class:
-            down, up = self.left_out.class_reach(self.places, t, tail)
+            down, up = self.left_out.class_reach(self.columns, t, tail)
         elif self.error > 0:
             return self._widest(t)
         elif math.isnan(self.error):
@@ -326,10 +326,10 @@ class Side:
 
     def _near(self, tail: float) -> float:
         """Distance of the limit from a bound with one pixel changed, in the class of the least."""
-        seen, units = self.left_out.seen[self.places], len(self.moves)
+        seen, units = self.left_out.seen[self.columns], len(self.moves)
         freedom = np.minimum(np.maximum(seen - 1.0, LEAST_FREEDOM), units - 1.0)
         t = np.asarray(student(freedom, tail))
-        near = self.left_out.near(self.places, t, math.sqrt((units - 1) / units))
+        near = self.left_out.near(self.columns, t, math.sqrt((units - 1) / units))
         return float(np.fmin.reduce(self.weights * near))
 
     def _widest(self, t: float) -> tuple[float, float]:
@@ -340,9 +340,9 @@ class Side:
         # The bias is too uncertain to be subtracted, so it widens the limits like a variance.
         wider = math.sqrt(1 + self.bias**2 / self.variance)
         tried = np.array([t])
-        if len(self.places):
+        if len(self.columns):
             tried = np.append(self._usual[self._usual < t], t)
-        arms = self.left_out.model.arms(self.places, tried[:, None])
+        arms = self.left_out.model.arms(self.columns, tried[:, None])
         down, up = (wider * tried * self._moved(arm) for arm in arms)
         return float(down.max()), float(up.max())
 
@@ -396,9 +396,9 @@ def only_class(models: Sequence[Statistic]) -> int | None:
     used = score.include if weights is None else weights > 0
     if used is None or used.sum() != 1:
         return None
-    place = int(used.argmax())
-    same = all(one.values[0] == one.values[1 + place] for one in models)
-    return place if same else None
+    index = int(used.argmax())
+    same = all(model.values[0] == model.values[1 + index] for model in models)
+    return index if same else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,9 +415,9 @@ class _Model:
     def of(cls, statistic: Statistic, values: Floats, squares: Floats) -> _Model:
         return cls(statistic, values, np.sqrt(squares), SCALES[statistic.scale], statistic.weights)
 
-    def arms(self, places: Any, t: Any) -> tuple[Floats, Floats]:
+    def arms(self, columns: Any, t: Any) -> tuple[Floats, Floats]:
         """Distances of limits on the score's scale, in units of t standard errors."""
-        values, errors = self.values[places], self.errors[places]
+        values, errors = self.values[columns], self.errors[columns]
         with np.errstate(all="ignore"):
             reach = t * errors
             ends = self.scale.ends(values, reach)
