@@ -270,19 +270,16 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         # any use of shapes, because is_on_device rejects symbolic tensors without a shape.
         arrays = type(truth) is type(pred) is np.ndarray
         on_device = not arrays and (is_on_device(truth) or is_on_device(pred))
-        is_decided = argmax is None and threshold is None
-        encoding = (
-            self._encoding if is_decided else self._encoding_for(truth, pred, argmax, threshold)
-        )
         if on_device:
+            self._encoding_for(truth, pred, argmax, threshold)
             options = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for tally, pairs in self._pending.add(self._encoding, truth, pred, **options):
                 self._add(self._of_tally(tally), pairs)
             return self
+        encoding = self._encoding
+        if argmax is not None or threshold is not None:
+            encoding, truth, pred = self._decided(truth, pred, mask, argmax, threshold)
         are_labels = encoding is not self._encoding
-        if are_labels:
-            truth = decided_truth(truth, pred, argmax, self._encoding.truth_values)
-            pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         with part.lock:
             encoding.count_into(part.cells, truth, pred, mask=mask, are_labels=are_labels)
             part.pairs += 1
@@ -316,11 +313,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         self, truth: Any, pred: Any, mask: Any, **options: Any
     ) -> tuple[ConfusionCounts, Any]:
         """Count arrays on the host; also returns the labels, as class indices if decided here."""
-        encoding = self._encoding_for(truth, pred, **options)
+        encoding, truth, pred = self._decided(truth, pred, mask, **options)
         are_labels = encoding is not self._encoding
-        if are_labels:
-            truth = decided_truth(truth, pred, options["argmax"], encoding.truth_values)
-            pred = self._decide(truth, pred, mask, **options)
         return encoding.count(truth, pred, mask=mask, are_labels=are_labels), pred
 
     def _count_into(
@@ -334,12 +328,19 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         threshold: float | None = None,
     ) -> None:
         """Count a pair of arrays on the host into a table of the encoding."""
-        encoding = self._encoding_for(truth, pred, argmax, threshold)
+        encoding, truth, pred = self._decided(truth, pred, mask, argmax, threshold)
         are_labels = encoding is not self._encoding
-        if are_labels:
+        encoding.count_into(table, truth, pred, mask=mask, are_labels=are_labels)
+
+    def _decided(
+        self, truth: Any, pred: Any, mask: Any, argmax: int | None, threshold: float | None
+    ) -> tuple[Encoding, Any, Any]:
+        """The encoding of a pair, and the pair, with class indices in place of scores."""
+        encoding = self._encoding_for(truth, pred, argmax, threshold)
+        if encoding is not self._encoding:
             truth = decided_truth(truth, pred, argmax, self._encoding.truth_values)
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
-        encoding.count_into(table, truth, pred, mask=mask, are_labels=are_labels)
+        return encoding, truth, pred
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **options: Any) -> NDArray[Any]:
         """Convert scores to labels; scores may be NaN on ignored pixels."""
