@@ -52,7 +52,7 @@ def _foreign(job: Job) -> str:
     """The measures of plug-ins, which may not react to Ctrl-C."""
     from segiou.measures.guard import is_own, package_of
 
-    foreign = [one for one in job.measures if not is_own(type(one))]
+    foreign = [measure for measure in job.measures if not is_own(type(measure))]
     return " or ".join(f"measure {one.key!r} of {package_of(type(one))}" for one in foreign)
 
 

@@ -66,7 +66,7 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
     """
     margin, runs = float(parsed.fail_if_worse_slice), (baseline, run)
     options = slices_options(parsed, parsed.slices)
-    tests = sum(not math.isnan(one.p) for one in slices(*runs, **options))
+    tests = sum(not math.isnan(tested.p) for tested in slices(*runs, **options))
     level = 1 - 0.1 / max(tests, 1)
     every = slices(*runs, level=level, **options)
     outcomes = []

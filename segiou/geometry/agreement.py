@@ -129,7 +129,7 @@ def consensus_iou(
     """
     labels = _read(masks, num_classes, ignore)
     agreed = _majority(_votes(labels, num_classes), ties)
-    return np.stack([_iou(agreed, one, num_classes) for one in labels])
+    return np.stack([_iou(agreed, label, num_classes) for label in labels])
 
 
 def disagreement(
@@ -211,7 +211,7 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
     """The labels of all annotators, (K, ...), with UNDECIDED for pixels without a class."""
     num_classes = check_integer("num_classes", num_classes, 1)
     check_several("masks", masks, "label images, one per annotator")
-    aligned = [with_dimensions_of(masks[0], one) for one in masks]
+    aligned = [with_dimensions_of(masks[0], mask) for mask in masks]
     labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(aligned)]
     if len(labels) < 2:
         msg = f"expected the masks of at least two annotators, got {len(labels)}"

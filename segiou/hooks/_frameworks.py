@@ -66,7 +66,11 @@ def logged_by_steps(trainer: Any) -> list[tuple[str, int | None]]:
     """The names that steps of the module have logged, and their dataloaders."""
     ends = ("on_validation_epoch_end", "on_test_epoch_end")
     results = [one for one in (trainer._results or {}).values() if not one.has_reset]
-    return [(one.meta.name, one.meta.dataloader_idx) for one in results if one.meta.fx not in ends]
+    return [
+        (result.meta.name, result.meta.dataloader_idx)
+        for result in results
+        if result.meta.fx not in ends
+    ]
 
 
 @tried_with("Lightning 2.6", "images that samplers repeat are not reported", ())

@@ -105,7 +105,7 @@ class SegmentationScores(BaseMetric):
     def compute_metrics(self, results: list[Any]) -> dict[str, float]:
         """Compute the scores of the samples that MMEngine has not dropped as repeated."""
         # MMEngine makes the counts plain tuples.
-        self.counts = self.scoring.summed([Cells(*one) for one in results])
+        self.counts = self.scoring.summed([Cells(*cells) for cells in results])
         return self.scoring.values(self.counts)
 
 

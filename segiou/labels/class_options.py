@@ -116,7 +116,7 @@ class ClassOptions:
         ValueError
             If a class has none.
         """
-        values = {one.name: one.values[0] for one in self.pred_labels.classes}
+        values = {label.name: label.values[0] for label in self.pred_labels.classes}
         if missing := [name for name in self.labels.class_names if name not in values]:
             msg = (
                 f"pred_labels has no value for class {missing[0]!r}, but scores have a channel "
@@ -285,7 +285,7 @@ def _predicted(labels: LabelSet, given: Labels) -> LabelSet:
             f"{missing or 'none'}"
         )
         raise ValueError(msg)
-    kept = tuple(one for one in pred_set.classes if one.values)
+    kept = tuple(label for label in pred_set.classes if label.values)
     if len(kept) == len(pred_set.classes):
         return pred_set
     return replace(pred_set, classes=kept, groups={})

@@ -29,10 +29,10 @@ def listed_values(labels: Any) -> list[int | None] | None:
         return [value for part in parts for value in _span(part)]
     if not isinstance(labels, Sequence) or not any(map(_is_integer, labels)):
         return None
-    wrong = next((one for one in labels if one is not None and not _is_integer(one)), None)
+    wrong = next((label for label in labels if label is not None and not _is_integer(label)), None)
     if wrong is not None:
         raise refuse_kind("labels", wrong, "an integer, as the others, or all of them names")
-    return [None if one is None else int(one) for one in labels]
+    return [None if label is None else int(label) for label in labels]
 
 
 def _is_integer(value: object) -> bool:

@@ -288,7 +288,7 @@ def _of_palette(palette: bytes) -> Counter[bytes]:
 
 def _alike(index: int, other: int, labels: LabelSet) -> bool:
     """Whether two values are of one class, or neither is of any."""
-    several = [{*one.values} & {index, other} for one in labels.classes]
+    several = [{*label.values} & {index, other} for label in labels.classes]
     return {index, other} in several or not any(several)
 
 

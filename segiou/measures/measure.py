@@ -88,7 +88,9 @@ class Measure(ABC):
         values = {one.name: given.get(f"{cls.key}_{one.name}") for one in fields(cls)}
         chosen = {name: value for name, value in values.items() if value is not None}
         if not given.get(cls.key):
-            usual: dict[str, Any] = {one.name: (False, [], str(one.default)) for one in fields(cls)}
+            usual: dict[str, Any] = {
+                field.name: (False, [], str(field.default)) for field in fields(cls)
+            }
             if name := next((n for n, value in chosen.items() if value not in usual[n]), ""):
                 msg = f"{_option(cls, name)} needs {_option(cls)}"
                 raise ValueError(msg)
@@ -293,7 +295,7 @@ def _tuples(value: Any) -> Any:
 
 def _as_kind(cls: type[Measure], name: str, value: Any) -> Any:
     """A text of the command line in the kind of the default of an option."""
-    default: Any = next(one.default for one in fields(cls) if one.name == name)
+    default: Any = next(field.default for field in fields(cls) if field.name == name)
     is_number = isinstance(default, int | float) and not isinstance(default, bool)
     if not (is_number and isinstance(value, str)):
         return value

@@ -166,7 +166,7 @@ def with_defaults(
     measures: Iterable[Measure], labels: Any, spacing: Sequence[float] | None
 ) -> tuple[Measure, ...]:
     """The measures with defaults that a label set and a spacing determine."""
-    return tuple(one.with_defaults(labels, spacing) for one in measures)
+    return tuple(measure.with_defaults(labels, spacing) for measure in measures)
 
 
 def flag_of(key: str, score: str = "") -> str:
@@ -184,7 +184,7 @@ def measures_from_options(
     measures = (
         measure_of(key).from_options(given, classes) for key in _requested_keys(given, options)
     )
-    return tuple(one for one in measures if one is not None)
+    return tuple(measure for measure in measures if measure is not None)
 
 
 def _requested_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> list[str]:
@@ -206,7 +206,7 @@ def plans_of(
     measures: Sequence[Measure], classes: ClassOptions, masks: Masks, protocol: str = "segiou"
 ) -> tuple[Plan, ...]:
     """Plans of measures once the kind of the masks is known, which may replace a measure."""
-    resolved = (one.resolved(measures, masks, protocol) for one in measures)
+    resolved = (measure.resolved(measures, masks, protocol) for measure in measures)
     plans = tuple(final.plan(classes, masks) for final in resolved if final is not None)
     check_scores(plans)
     return plans

@@ -132,7 +132,7 @@ class Header:
         stored: list[Stored] = [*self.plans]
         for one in self.unread:
             stored.insert(one.place, one)
-        return {one.key: one for one in stored}
+        return {entry.key: entry for entry in stored}
 
     def missing_shards(self) -> str:
         """Which parts of the data set are missing from the run; empty if none are."""

@@ -80,7 +80,7 @@ def read_entry(
     if not key.isidentifier():
         msg = f"measures has the key {key!r:.60}"
         raise ValueError(msg)
-    kinds = {one.key: type(one) for one in measures}
+    kinds = {measure.key: type(measure) for measure in measures}
     is_known = key in kinds or key in measure_keys()
     if "layout" not in data:
         if not is_known:

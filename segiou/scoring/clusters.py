@@ -209,7 +209,7 @@ class Clusters:
 
 def counting_options(options: ClassOptions) -> ClassOptions:
     """Options under which clusters are counted: any value may be predicted."""
-    plain = tuple(replace(one, colors=()) for one in options.labels.classes)
+    plain = tuple(replace(label, colors=()) for label in options.labels.classes)
     return replace(options, pred_labels=LabelSet("clusters", plain), unassigned="count")
 
 

@@ -460,7 +460,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
         return job, None
     if value is None or value in options.ignore:
         return job, value
-    named = [one.name for one in options.labels.classes if value in one.values]
+    named = [label.name for label in options.labels.classes if value in label.values]
     what = "truth pixels with it are ignored"
     if named:
         what = f"counted as class {named[0]!r} because the label set defines it"

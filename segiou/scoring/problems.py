@@ -187,7 +187,7 @@ def _preset_with(values: Collection[int]) -> str | None:
     for name in labelset_names():
         labels = load_labels(name)
         if labels.declared_values.issuperset(values):
-            seen = sum(any(v in values for v in one.values) for one in labels.classes)
+            seen = sum(any(v in values for v in label.values) for label in labels.classes)
             shares[name] = seen / labels.num_classes
     best = max(shares, key=lambda name: shares[name], default=None)
     return best if best is not None and shares[best] >= _MOST_OCCUR else None

@@ -475,7 +475,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
             Number of equal bins of the diagram.
         """
         check_integer("bins", bins, 1)
-        return np.array([class_calibration(one, self.bins, bins).ece for one in self.counts])
+        return np.array([class_calibration(c, self.bins, bins).ece for c in self.counts])
 
     def risk_coverage(self) -> curves.Curve:
         """Error rate (``y``) of the share of pixels with the highest scores (``x``)."""

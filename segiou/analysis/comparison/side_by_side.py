@@ -33,7 +33,7 @@ class SideBySide(Finding):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
-        return {"comparisons": [one.to_dict() for one in self.comparisons]}
+        return {"comparisons": [comparison.to_dict() for comparison in self.comparisons]}
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per score, pair of models and class.

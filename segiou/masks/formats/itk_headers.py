@@ -132,7 +132,7 @@ def _without_layers(
     """The header of one layer, of which 3D Slicer writes several if segments overlap."""
     sizes, axes = fields.get("sizes", "").split(), int(fields["dimension"])
     layers = int(sizes[0]) if sizes and sizes[0].isdigit() else 0
-    if len(sizes) != axes or not layers or any(one.layer >= layers for one in segments):
+    if len(sizes) != axes or not layers or any(segment.layer >= layers for segment in segments):
         raise MaskError(path, f"is corrupt: its layers are not those of sizes {sizes}")
     fields["dimension"] = str(axes - 1)
     for name in _PER_AXIS:

@@ -25,7 +25,7 @@ def numbered(segments: Sequence[Segment]) -> tuple[tuple[str, int], ...]:
 
     3D Slicer numbers them so when it exports a label map.
     """
-    values = [one.value for one in segments]
+    values = [segment.value for segment in segments]
     if len({*values}) < len(values):
         values = [*range(1, len(values) + 1)]
     return tuple((one.name, value) for one, value in zip(segments, values, strict=True))
@@ -83,7 +83,7 @@ def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> V
 def values_of(labels: LabelSet | None) -> dict[str, int]:
     """The value that a segment with the name of a class gets."""
     classes = () if labels is None else labels.classes
-    return {one.name: one.values[0] for one in classes if one.values}
+    return {label.name: label.values[0] for label in classes if label.values}
 
 
 def with_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> RawMask:

@@ -77,7 +77,7 @@ class BoundaryOptions(BandOptions):
             raise ValueError(msg)
         check_installed("surfaces", "Boundary IoU of volumes")
         surfaces: Any = measure_of("surfaces")
-        if any(one.key == surfaces.key for one in measures):
+        if any(measure.key == surfaces.key for measure in measures):
             return None
         chosen: Measure = surfaces.of_protocol(protocol)
         return chosen.resolved(measures, masks, protocol)

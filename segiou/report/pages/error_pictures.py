@@ -152,7 +152,7 @@ def _wrong_pixels(run: Run, truth: int | None, pred: int | None) -> NDArray[np.i
     if truth is not None and pred is not None:
         place = truth * (run.options.num_classes + 1) + pred
         cells = (run.tally(i).cells for i in range(len(run)))
-        return np.array([int(one.values[one.indices == place].sum()) for one in cells])
+        return np.array([int(counts.values[counts.indices == place].sum()) for counts in cells])
     wrong = run.counts.fp + run.counts.fn
     return wrong.sum(1) if truth is None else wrong[:, truth]
 
