@@ -27,6 +27,7 @@ from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
+from segiou.scoring.annotation_advice import annotations_text
 from segiou.scoring.clusters import ClusterOptions, Clusters, check_clusters, counting_options
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
@@ -490,6 +491,8 @@ def _better_labels(
 ) -> str:
     """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
     labels = job.options.labels
+    if text := annotations_text(job, problems):
+        return text
     if job.reading.match is not None:
         return ""
     if problems and all(problem.text.startswith(NO_COLORS) for problem in problems):

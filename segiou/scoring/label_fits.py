@@ -144,6 +144,9 @@ def fits_text(
         )
     else:
         tried.append(other)
+    tried = [fit for fit in tried if not np.isnan(fit.mean_iou)]  # of ignored pixels alone
+    if not tried:
+        return ""
     rows = sorted(tried, key=lambda fit: (-round(fit.mean_iou, 9), len(fit.text)))
     lines = (f"  {_joined(command, fit.text)}  # {percent(fit.mean_iou)}" for fit in rows)
     return "\n".join([f"{lead}:", *lines])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from segiou._support.files import Problem
 from segiou.masks.sources.adjusted import place_of
-from segiou.masks.sources.mask_places import place_of_masks
+from segiou.masks.sources.mask_places import places_of_masks
 from segiou.masks.sources.pairing import Pair, Pairing, Proposal, instead
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount
@@ -76,39 +77,47 @@ def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
         if now is None or len(now.run):
             return pairing, None
         pairing = instead(pairing, *(source.find() for source in job.sources))
-    return _best(pairing, job, job)
+    return _best(pairing, job, [(proposal, job) for proposal in pairing.proposals])
 
 
 def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
-    """The same with the folders of masks beside others as places; None if they pair no more."""
-    places: dict[str, Any] = {}
+    """The same with folders of masks beside others as places; None if none pairs more files."""
+    choices: list[list[dict[str, Any]]] = []
     for name, source in zip(("truth", "pred"), job.sources, strict=True):
         inside = dict.fromkeys(source.find().values())
         twice = [paths for _, paths in pairing.duplicates if paths[0] in inside]
         one_key = twice[0] if twice else [] if pairing.duplicates else [*inside]
-        if one_key and (place := place_of_masks(one_key, [*inside])):
-            places[name] = place
-    if not places:
-        return None
-    other: Job = replace(job, **places)
-    try:
-        found = pair_sources(*other.sources, other)
-    except ValueError:  # such as places in archives
-        return None
+        places = places_of_masks(one_key, [*inside]) if one_key else []
+        choices.append([{name: place} for place in places] or [{}])
     doubled = {key for key, _ in pairing.duplicates}
     pairs = tuple(pair for pair in pairing.pairs if pair.id not in doubled)
-    proposed = [Proposal(found, {}), *found.proposals]
-    fit = [one for one in proposed if not one.found.duplicates and len(one.found.pairs)]
-    kept = [one for one in fit if len(one.found.pairs) > len(pairs)]
+    kept = [
+        (replace(one, places=truth | pred), other)
+        for truth, pred in product(*choices)
+        if (truth or pred) and (other := replace(job, **truth | pred))
+        for one in _of_job(other)
+        if len(one.found.pairs) > len(pairs)
+    ]
     unclear = () if pairing.missing or pairing.extra or not pairs else pairing.duplicates
-    proposals = tuple(replace(one, places=places) for one in kept)
-    pairing = replace(pairing, pairs=pairs, duplicates=unclear, proposals=proposals)
-    return _best(pairing, job, other) if kept else None
+    pairing = replace(pairing, pairs=pairs, duplicates=unclear)
+    return _best(pairing, job, kept) if kept else None
 
 
-def _best(pairing: Pairing, given: Job, job: Job) -> tuple[Pairing, Trial | None]:
+def _of_job(job: Job) -> list[Proposal]:
+    """The pairing of a job and its proposals, without those of several files of one key."""
+    try:
+        found = pair_sources(*job.sources, job)
+    except ValueError:  # such as places in archives
+        return []
+    return [one for one in (Proposal(found, {}), *found.proposals) if not one.found.duplicates]
+
+
+def _best(
+    pairing: Pairing, given: Job, proposed: Sequence[tuple[Proposal, Job]]
+) -> tuple[Pairing, Trial | None]:
     """The pairing with the proposals that fit best, and the trial of the first."""
-    trials = [_trial(one, job, given) for one in pairing.proposals]
+    pairing = replace(pairing, proposals=tuple(proposal for proposal, _ in proposed))
+    trials = [_trial(proposal, job, given) for proposal, job in proposed]
     tried = [trial for trial in trials if trial is not None]
     if len(tried) < len(trials) or not tried:
         return pairing, None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import PurePosixPath
@@ -225,6 +225,8 @@ def class_layout(
     if stems and all(marked):
         names = tuple(sorted({match["name"] for match in marked if match}))
         return ("{id}_class_{class}", names) if len(names) > 1 else None
+    if (in_folders := _class_folders(stems, {*known})) is not None:
+        return in_folders
     names = tuple(sorted({stem.rpartition("/")[2] for stem in stems}))
     sizes = Counter(stem.rpartition("/")[0] for stem in stems)
     if len(sizes) > 1 and (of_folders := folder_names(stems)) and {*of_folders} <= {*known}:
@@ -243,6 +245,20 @@ def class_layout(
         return (ONE_IMAGE, names) if names else None
     middle = f"{below.pop()}/" if len(below) == 1 and all(f.parent.name for f in folders) else ""
     return f"{{id}}/{middle}{{class}}", names
+
+
+def _class_folders(stems: Iterable[str], known: Set[str]) -> tuple[str, tuple[str, ...]] | None:
+    """The layout of folders of known classes with the same files, beside other folders."""
+    inside: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for stem in stems:
+        folder, _, name = stem.rpartition("/")
+        above, _, last = folder.rpartition("/")
+        if above and last in known:
+            inside[above][last].add(name)
+    for above, classes in inside.items():
+        if len(inside) == 1 and len(classes) > 1 and set.intersection(*classes.values()):
+            return f"{above}/{IN_FOLDERS}", tuple(sorted(classes))
+    return None
 
 
 def object_layout(relative: Iterable[str], others: Iterable[str]) -> str | None:

@@ -13,6 +13,8 @@ PHOTOS = (".jpg", ".jpeg")
 OF_MASKS = re.compile("mask|label|seg|gt|anno|semantic|manual|truth", re.IGNORECASE)
 #: Names of files and folders beside masks that are not masks of classes.
 NOT_MASKS = re.compile("inst|colou?r|normal|coord|depth|strength|image|rgb|photo", re.IGNORECASE)
+#: More folders with such names are not those of masks beside others.
+_MOST_PLACES = 8
 
 
 def duplicate_advice(paths: Sequence[str], every: Sequence[str] = ()) -> str:
@@ -25,20 +27,26 @@ def duplicate_advice(paths: Sequence[str], every: Sequence[str] = ()) -> str:
             f"keep one, or select files by suffix: truth_suffix='{kept}' or pred_suffix='{kept}' "
             f"(--truth-suffix, --pred-suffix){scores if '.npz' in endings else ''}"
         )
-    if place := place_of_masks(paths, every or paths):
-        return f"pass the place of the masks: {place!r}"
+    if places := places_of_masks(paths, every or paths):
+        return f"pass the place of the masks: {' or '.join(map(repr, places))}"
     return "rename one, or use the same subfolders in both places"
 
 
-def place_of_masks(paths: Sequence[str], every: Sequence[str]) -> str:
-    """The folder of masks beside others, as a pattern if there are several; empty without one."""
+def places_of_masks(paths: Sequence[str], every: Sequence[str]) -> list[str]:
+    """The folders of masks beside others, as patterns if there are several; likely ones only."""
     folders, others = ([path.split("/")[:-1] for path in some] for some in (paths, every))
     different = set().union(*folders) - set(folders[0]).intersection(*folders)
-    likely = [part for part in different if OF_MASKS.search(part) and not NOT_MASKS.search(part)]
-    if len(likely) != 1:
-        return ""
-    above = [parts[: parts.index(likely[0])] for parts in others if likely[0] in parts]
-    if len({len(parts) for parts in above}) > 1:
-        return ""
-    levels = [{*level} for level in zip(*above, strict=True)]
-    return "/".join([*(one.pop() if len(one) == 1 else "*" for one in levels), likely[0]])
+    found = []
+    for part in sorted(different):
+        if not OF_MASKS.search(part) or NOT_MASKS.search(part):
+            continue
+        above = [parts[: parts.index(part)] for parts in others if part in parts]
+        if len({len(parts) for parts in above}) == 1:
+            levels = [{*level} for level in zip(*above, strict=True)]
+            wild = [one.pop() if len(one) == 1 else "*" for one in levels]
+            found.append("/".join([*wild, part]))
+            # Fixed names below an open one are no part of the key, unless they are open as well.
+            is_open = ["*" in wild[:i] or one == "*" for i, one in enumerate(wild)]
+            several = ["*" if o else one for o, one in zip(is_open, wild, strict=True)]
+            found += ["/".join([*several, part])] * (several != wild)
+    return found if len(found) <= _MOST_PLACES else []

@@ -507,11 +507,13 @@ def instead(pairing: Pairing, truth: Mapping[str, str], pred: Mapping[str, str])
     if not others:
         return pairing
     stems = ([*map(_stem, side)] for side in (others, pred))
-    suffixes = [_suffixed(ends) for ends in _best_differences(*stems)]
-    tried = [Proposal(_paired(truth, pred, **options), options) for options in suffixes if options]
+    several = [_suffixed(ends) for ends in _best_differences(*stems)]
+    several += _of_samples([*others], [*pred])
+    tried = [Proposal(_paired(truth, pred, **options), options) for options in several if options]
     fit = [one for one in tried if len(one.found.pairs) >= len(pairing.pairs)]
     clear = [one for one in fit if not one.found.duplicates and one.found.pairs != pairing.pairs]
-    return replace(pairing, proposals=tuple(clear[:_CHOICES]))
+    duplicates = () if clear else pairing.duplicates
+    return replace(pairing, proposals=tuple(clear[:_CHOICES]), duplicates=duplicates)
 
 
 def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Options]]:
