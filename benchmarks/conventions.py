@@ -276,17 +276,75 @@ def brats_evaluation(t: np.ndarray, p: np.ndarray) -> Numbers:
     return {name: float(getattr(row, name)) for name in (*names, "global_bin_nsd")}
 
 
+def grey(p: np.ndarray) -> np.ndarray:
+    """A map of scores of class 1 of the first image."""
+    noise = np.add.outer(11 * np.arange(p.shape[1]), 7 * np.arange(p.shape[2])) % 97
+    return ((p[0] == 1) * 150 + noise).astype(np.uint8)
+
+
+def pysodmetrics(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Scores of a grey map."""
+    import py_sod_metrics as own
+
+    tools = [own.MAE(), own.Smeasure(), own.Emeasure(), own.WeightedFmeasure(), own.Fmeasure()]
+    found: dict[str, Any] = {}
+    for tool in tools:
+        tool.step(grey(p), (t[0] == 1).astype(np.uint8) * 255)
+        found |= tool.get_results()
+    curves = [float(found[name]["curve"].max()) for name in ("em", "fm")]
+    return {"mae_s_wf": [float(found[name]) for name in ("mae", "sm", "wfm")], "curves": curves}
+
+
+def stardist(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Objects of the first image, whose ids are the classes."""
+    from stardist.matching import matching
+
+    found = [matching(t[0], p[0], thresh=at) for at in (0.5, 0.75)]
+    return {"ap": [float(one.accuracy) for one in found], "f1": float(found[0].f1)}
+
+
+def hotcoco(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """The matrix; class 4 of the truth is ignored."""
+    from hotcoco.metrics import pixel_confusion
+
+    return {"matrix": np.asarray(pixel_confusion(t, p, CLASSES, ignore_index=4)).tolist()}
+
+
+def vernier(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """The matrix."""
+    from vernier.semantic import Dataset, Evaluator, Predictions
+
+    truth, pred = (dict(enumerate(side)) for side in (t, p))
+    known = Dataset.from_arrays(truth, CLASSES, 255)
+    found = Evaluator().evaluate(known, Predictions.from_arrays(pred))
+    counts = np.asarray(found.confusion_matrix.counts())
+    return {"matrix": counts.reshape(CLASSES, CLASSES).tolist()}
+
+
+def pymeshmetrics(t: np.ndarray, p: np.ndarray) -> Numbers:
+    """Overlap of class 1, and distances of meshes, which are not those of pixels."""
+    from meshmetrics import compute_metrics
+
+    found = compute_metrics(t[0] == 1, p[0] == 1, spacing=(1.0, 1.0))
+    return {name: float(found[name]) for name in ("DSC", "IoU", "HD_95", "ASSD")}
+
+
 def ours(t: np.ndarray, p: np.ndarray) -> dict[str, Numbers]:
     """The numbers that segiou expects of each tool."""
     import segiou
+    from segiou.measures.cells import cell_scores
     from segiou.measures.lesions import LESION_PROTOCOLS, lesion_scores
     from segiou.measures.partitions import partition_scores
+    from segiou.measures.saliency import saliency_scores
     from segiou.measures.surfaces import surface_scores
 
     run = segiou.score(list(t), list(p), labels=CLASSES, measures=["components"])
     mean, dice = (lambda name: run.report(name).mean_iou), run.total().dice()
     ultralytics: Any = {"unassigned": "count", "protocol": "ultralytics"}
     one_image = segiou.ConfusionMatrix(CLASSES).update(t[0], p[0])
+    map_ = saliency_scores(t[0] == 1, grey(p))
+    cells = cell_scores(t[0], p[0])
+    matrix = run.total().matrix.tolist()
     three = segiou.score(list(t), list(p), labels=3, **ultralytics)
     one = segiou.score(list(t == 1), list(p == 1), labels=2, exclude=0, **ultralytics)
     lesions = lesion_scores(t == 1, p == 1, spacing=(3, 1, 1), protocol="panoptica")["1"]
@@ -338,6 +396,17 @@ def ours(t: np.ndarray, p: np.ndarray) -> dict[str, Numbers]:
             **{"sq_nsd": gtv["surface_dice"], "global_bin_dsc": gtv["overall_dice"]},
             "global_bin_nsd": gtv["overall_surface_dice"],
         },
+        "pysodmetrics": {
+            "mae_s_wf": [map_["mae"], map_["s_measure"], map_["weighted_f_measure"]],
+            "curves": [map_["e_measure_max"], map_["f_measure_max"]],
+        },
+        "stardist": {
+            "ap": [cells["stardist_ap50"], cells["stardist_ap75"]],
+            "f1": cells["stardist_f1"],
+        },
+        "hotcoco": {"matrix": matrix},
+        "vernier": {"matrix": matrix},
+        "pymeshmetrics": {"DSC": one_image.dice()[1], "IoU": one_image.iou()[1]},
     }
 
 
@@ -363,6 +432,11 @@ TOOLS: dict[str, tuple[Callable[..., Numbers], tuple[str, ...]]] = {
     "segauge": (segauge, ()),
     "panoptica": (panoptica, ()),
     "brats-evaluation": (brats_evaluation, ()),
+    "pysodmetrics": (pysodmetrics, ()),
+    "stardist": (stardist, ()),
+    "hotcoco": (hotcoco, ()),
+    "vernier": (vernier, ()),
+    "pymeshmetrics": (pymeshmetrics, ()),
 }
 
 
