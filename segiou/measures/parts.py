@@ -476,10 +476,10 @@ def _decoded(
     if field.rows and (2 * room > [*map(len, blobs)]).any():
         raise _cut_off(name)  # a number takes at least two bytes
     flat = np.zeros(int(room.sum()), np.int64)
-    starts, step = np.cumsum(room) - room, max(1, _PART * len(room) // max(len(flat), 1))
+    begins, step = np.cumsum(room) - room, max(1, _PART * len(room) // max(len(flat), 1))
     for part in (slice(i, i + step) for i in range(0, len(room), step)):
         filled, cells, values = _cells(name, field, room[part], blobs[part])
-        flat[np.repeat(starts[part], filled) + cells] = values - field.rows
+        flat[np.repeat(begins[part], filled) + cells] = values - field.rows
     return flat.reshape(total, *field.shape)
 
 
