@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import shlex
-from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -17,7 +15,14 @@ from segiou._support.names import composed
 from segiou._support.numbers import percent
 from segiou._support.text import plural
 from segiou.masks.finding import MASK_SUFFIXES, is_mask, split_ending
-from segiou.masks.sources.mask_places import NOT_MASKS, OF_MASKS, PHOTOS
+from segiou.masks.sources.mask_places import OF_MASKS, PHOTOS
+from segiou.masks.sources.name_differences import (
+    SEPARATED,
+    candidates,
+    common_start,
+    plain_candidates,
+    stem_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +269,7 @@ def _suffix_of_masks(files: Mapping[str, str]) -> str:
     suffixes = Counter(
         f"{stem[cut.start() :]}{ending}"
         for stem, ending in parts
-        for cut in _SEPARATED.finditer(stem)
+        for cut in SEPARATED.finditer(stem)
         if stem[: cut.start()] in stems
     )
     suffix, number = suffixes.most_common(1)[0] if suffixes else ("", 0)
@@ -383,7 +388,6 @@ def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:
 
 #: Files by key.
 _Keys = dict[str, list[str]]
-_SEPARATED = re.compile(r"[_\-. ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,16 +448,11 @@ def _suffixes(files: Mapping[str, str], suffix: str | None) -> list[tuple[str, s
     if suffix is not None:
         ending = next((e for e in MASK_SUFFIXES if suffix.lower().endswith(e)), "")
         return [(composed(suffix[: len(suffix) - len(ending)]), ending, True)]
-    backwards = [_stem(name)[::-1] for name in files]
-    common = _common(min(backwards), max(backwards))[::-1]
+    backwards = [stem_of(name)[::-1] for name in files]
+    common = common_start(min(backwards), max(backwards))[::-1]
     # Each cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
-    cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
+    cuts = [common[m.start() :] for m in SEPARATED.finditer(common)]
     return [(suffix, "", False) for suffix in ("", *cuts)]
-
-
-def _stem(relative: str) -> str:
-    """A file's name without folders and extension."""
-    return split_ending(relative.rpartition("/")[2])[0]
 
 
 def _rule_text(truth: _Rule, pred: _Rule) -> str:
@@ -466,23 +465,8 @@ def _rule_text(truth: _Rule, pred: _Rule) -> str:
     return what + (f" without {' and '.join(ends)}" if ends else "")
 
 
-#: Names sampled for comparison, and the neighbours in the other folder that each is compared with.
-_SAMPLE = 2000
-_NEIGHBOURS = 3
-#: Differences between names that are tried on all files.
-_TRIED = 8
 #: Most choices listed.
 _CHOICES = 5
-#: The first number of a name, and the last; with the same digits, and without leading zeros.
-_NUMBERS = (
-    *(r"(\d+)[^/]*$", r"(\d+)[^\d/]*\.[^.]+$"),
-    *(r"(?<!\d)0*(\d+)[^/]*$", r"(?<!\d)0*(\d+)[^\d/]*\.[^.]+$"),
-)
-#: Word boundaries: at a separator, or after a number.
-_WORDS = re.compile(rf"{_SEPARATED.pattern}|(?<=\d)(?=\D)")
-
-Options = dict[str, str]
-Difference = tuple[str, str]
 
 
 def _proposals(
@@ -490,12 +474,13 @@ def _proposals(
 ) -> tuple[Proposal, ...]:
     """Options that match more files than now, and at least half of them; each was tried."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
-    for candidates in _candidates([*truth], [*pred]):
-        tried = [Proposal(_paired(truth, pred, **options), options) for options in candidates]
-        tried = [one for one in tried if not one.found.duplicates]
-        most = max((len(one.found.pairs) for one in tried), default=0)
+    for several in candidates([*truth], [*pred]):
+        tried = [Proposal(_paired(truth, pred, **options), options) for options in several]
+        tried = [proposal for proposal in tried if not proposal.found.duplicates]
+        most = max((len(proposal.found.pairs) for proposal in tried), default=0)
         if most >= least:
-            return tuple([one for one in tried if len(one.found.pairs) == most][:_CHOICES])
+            best = [proposal for proposal in tried if len(proposal.found.pairs) == most]
+            return tuple(best[:_CHOICES])
     return ()
 
 
@@ -506,134 +491,13 @@ def instead(pairing: Pairing, truth: Mapping[str, str], pred: Mapping[str, str])
     others = {name: path for name, path in truth.items() if path not in paired}
     if not others:
         return pairing
-    stems = ([*map(_stem, side)] for side in (others, pred))
-    several = [_suffixed(ends) for ends in _best_differences(*stems)]
-    several += _of_samples([*others], [*pred])
+    several = plain_candidates([*others], [*pred])
     tried = [Proposal(_paired(truth, pred, **options), options) for options in several if options]
-    fit = [one for one in tried if len(one.found.pairs) >= len(pairing.pairs)]
-    clear = [one for one in fit if not one.found.duplicates and one.found.pairs != pairing.pairs]
+    clear = [
+        proposal
+        for proposal in tried
+        if len(proposal.found.pairs) >= len(pairing.pairs) and not proposal.found.duplicates
+        if proposal.found.pairs != pairing.pairs
+    ]
     duplicates = () if clear else pairing.duplicates
     return replace(pairing, proposals=tuple(clear[:_CHOICES]), duplicates=duplicates)
-
-
-def _candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Options]]:
-    """Options that may match the files of two folders, the plainest first."""
-    names = [[_stem(path) for path in side] for side in (truth, pred)]
-    yield [_suffixed(ends) for ends in _best_differences(*names)]
-    yield [*_in_samples(truth, pred)]
-    yield [*_of_samples(truth, pred)]
-    backwards = [[name[::-1] for name in side] for side in names]
-    yield [_prefixed(ends) for ends in _best_differences(*backwards)]
-    for keys in (_NUMBERS[:2], _NUMBERS[2:]):
-        yield [{"key": key} for key in keys if min(len(truth), len(pred)) > 1]
-
-
-def _likely_masks(paths: Sequence[str]) -> list[str]:
-    """Names of files in folders, those of masks first; of others only if there are no masks."""
-    counted = Counter(path.rpartition("/")[2] for path in paths if "/" in path)
-    masks = [name for name in counted if not NOT_MASKS.search(name)] or [*counted]
-    likely = sorted(masks, key=lambda name: (not OF_MASKS.search(name), -counted[name], name))
-    return likely[:_TRIED]
-
-
-def _in_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
-    """Keys that are folders with one mask each on both sides, whose files have other names."""
-    folders = [{path.rpartition("/")[0] for path in side} for side in (truth, pred)]
-    part = ".+" if folders[0] & folders[1] - {""} else "[^/]+"
-    for name, other in product(_likely_masks(truth), _likely_masks(pred)):
-        stems = {split_ending(one)[0] for one in (name, other)}
-        if len(stems) > 1:
-            either = "|".join(map(re.escape, sorted(stems)))
-            yield {"key": rf"({part})/(?:{either})\.[^/]+$"}
-
-
-def _of_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
-    """Keys that are folders with one mask each on one side, and the names of files on the other."""
-    for folders, others in ((truth, pred), (pred, truth)):
-        stems = {_stem(path) for path in others}
-        if not (likely := _likely_masks(folders)):
-            continue
-        above = os.path.commonpath([path.rpartition("/")[0].rpartition("/")[0] for path in folders])
-        prefix = rf"(?:{re.escape(above)}/)?" if above else ""
-        for name in likely:
-            ids = [path.split("/")[-2] for path in folders if path.endswith(f"/{name}")]
-            rest = Counter(stem[len(id) :] for id in ids for stem in stems if stem.startswith(id))
-            end = rest.most_common(1)[0][0] if rest else ""
-            stem = re.escape(split_ending(name)[0])
-            start, either = (
-                ("", f"(?:/{stem}|{re.escape(end)})") if end else (f"^{prefix}", f"(?:/{stem})?")
-            )
-            yield {"key": rf"{start}([^/]+?){either}\.[^/]+$"}
-            yield {"key": rf"(?<!\d)0*(\d+)[^\d/]*(?:/{stem})?\.[^/]+$"}
-
-
-def _suffixed(ends: Difference) -> Options:
-    sides = ("truth_suffix", "pred_suffix")
-    return {side: end for side, end in zip(sides, ends, strict=True) if end}
-
-
-def _prefixed(ends: Difference) -> Options:
-    # The first alternative that matches is taken, so the longer prefix comes first.
-    prefixes = sorted((re.escape(end[::-1]) for end in ends if end), key=len, reverse=True)
-    optional = "?" if len(prefixes) < 2 else ""
-    return {"key": rf"(?:^|/)(?:{'|'.join(prefixes)}){optional}([^/]+)\.[^.]+$"}
-
-
-def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> list[Difference]:
-    """Name endings whose removal makes most names equal."""
-    tried = [ends for ends, _ in _differences(truth, pred).most_common(_TRIED)]
-    counted = {ends: _equal_without(truth, pred, ends) for ends in tried}
-    most = max(counted.values(), default=0)
-    best: list[Difference] = []
-    for ends in sorted((e for e in tried if counted[e] == most), key=_plainness):
-        # Skips equivalent cuts: "_gt" and "t" give the same keys.
-        cuts = (zip(ends, other, strict=True) for other in best)
-        if not any(all(a.endswith(b) or b.endswith(a) for a, b in pairs) for pairs in cuts):
-            best.append(ends)
-    return best
-
-
-def _plainness(ends: Difference) -> tuple[bool, int, int, Difference]:
-    """Sort key: masks of classes first, then whole words and longer ones."""
-    broken = sum(bool(end) and _SEPARATED.match(end) is None for end in ends)
-    return bool(NOT_MASKS.search(ends[0])), broken, -len("".join(ends)), ends
-
-
-def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Difference]:
-    """Endings that differ between neighbouring names of the two folders, counted."""
-    others = sorted(pred)
-    differences: Counter[Difference] = Counter()
-    for name in truth[:: max(1, len(truth) // _SAMPLE)]:
-        place = bisect(others, name)
-        for other in others[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]:
-            common = _common(name, other)
-            # Also cut at word boundaries: else "_gt" and "_good" would differ in "t" and "ood".
-            cuts = {len(common), *(m.start() for m in _WORDS.finditer(common))} - {0}
-            for cut in sorted(cuts)[-2:]:
-                ends = name[cut:], other[cut:]
-                within = name[cut - 1].isdigit() and any(end[:1].isdigit() for end in ends)
-                # If numbers differ, these are probably different images.
-                are_others = within or any(re.fullmatch(r"[\W_]*\d[\d\W_]*", end) for end in ends)
-                if ends[0] != ends[1] and not are_others:
-                    differences[ends] += 1
-    return differences
-
-
-def _common(a: str, b: str) -> str:
-    """The common prefix of two names."""
-    pairs = enumerate(zip(a, b, strict=False))
-    return a[: next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))]
-
-
-def _equal_without(truth: Sequence[str], pred: Sequence[str], ends: Difference) -> int:
-    return _unique_in_both(
-        *(
-            [name[: len(name) - len(end)] for name in names if name.endswith(end) and name != end]
-            for names, end in zip((truth, pred), ends, strict=True)
-        )
-    )
-
-
-def _unique_in_both(truth: Iterable[str], pred: Iterable[str]) -> int:
-    once = [{key for key, n in Counter(keys).items() if n == 1} for keys in (truth, pred)]
-    return len(once[0] & once[1])
