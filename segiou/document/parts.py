@@ -24,7 +24,10 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of numbers or of text that may wrap; narrow terminals hide the lowest rank first."""
+    """A column of numbers or of text that may wrap; narrow terminals hide the lowest rank first.
+
+    The page on reports states the order, which its test compares with the columns.
+    """
 
     head: str
     cells: Sequence[str | Cell]
@@ -34,6 +37,8 @@ class Column(NamedTuple):
     otherwise: str = ""
     #: Names the score of a column of values, and of the column of its intervals.
     score: str = ""
+    #: Names columns that terminals show in one table, or hide, together.
+    group: str = ""
 
     @property
     def texts(self) -> list[Cell]:

@@ -120,14 +120,17 @@ def _table(console: Console, part: Table) -> None:
     else:
         (places,) = tables
         while len(places) > 1 and _width(sizes[i][0] for i in places) > width:
-            lowest = min(places, key=lambda i: kept[i].rank)
-            places.remove(lowest)
-            hidden.append(lowest)
+            lowest = kept[min(places, key=lambda i: kept[i].rank)]
+            together = [
+                i for i in places if kept[i] is lowest or lowest.group == kept[i].group != ""
+            ]
+            places[:] = [i for i in places if i not in together]
+            hidden += together
     for places in filter(None, tables):
         console.print(_drawn(part, [kept[i] for i in places], [sizes[i] for i in places], width))
         if len(tables) > 1:
             console.print()
-    heads = [_hidden_head(kept, i) for i in hidden if not kept[i].is_text]
+    heads = [_hidden_head(kept, i) for i in hidden if kept[i].head and not kept[i].otherwise]
     for note in (*part.notes, *(kept[i].otherwise for i in hidden)):
         _say(console, note, "dim") if note else None
     if heads:
@@ -155,11 +158,11 @@ def _width(widths: Iterable[int]) -> int:
 
 
 def _groups(columns: Sequence[Column]) -> list[list[int]]:
-    """The columns after the first; the values of a score and their intervals are together."""
+    """The columns after the first; a score and its intervals, and groups, are together."""
+    names = [column.score or column.group for column in columns]
     groups: list[list[int]] = []
     for i in range(1, len(columns)):
-        score = columns[i].score
-        if groups and score and columns[groups[-1][-1]].score == score:
+        if groups and names[i] and names[groups[-1][-1]] == names[i]:
             groups[-1].append(i)
         else:
             groups.append([i])
@@ -207,8 +210,13 @@ def _drawn(
         size = min(least + more, width)
         table.add_column(Text(_tied(column.head)), justify=justify, overflow="fold", width=size)
     rows = [*zip(*(column.texts for column in columns), strict=True)]
+    section = False
     for number, row in enumerate(rows):
-        if number and number in (part.first, len(rows) - part.last):
+        section |= number in (part.first, len(rows) - part.last)
+        if part.split and not any(cell.text.strip() for cell in row[1:]):
+            continue  # a row of other columns
+        if section and table.row_count:
             table.add_section()
+        section = False
         table.add_row(*(Text(_tied(cell.text), cell.tone) for cell in row))
     return table

@@ -7,6 +7,7 @@ import re
 from contextlib import redirect_stdout
 from functools import cache
 from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from mask_files import write_mask
 from tables import by_column, filled, lines_of, of_html, of_latex, of_markdown, of_text
 
 import segiou
+from segiou._support.text import listed
 from segiou.cli.main import main
 from segiou.document.latex import latex_of
 from segiou.document.markdown import markdown_of
@@ -136,6 +138,63 @@ def test_documents_have_the_same_cells(command, output):
     lines = iter(of_text(output(command, "table")))
     for row in (filled(cells) for table in markdown for cells in lines_of(table)):
         assert row in lines, row
+
+
+REPORTS = Path(__file__).parents[2] / "docs" / "reports.md"
+NARROW = REPORTS.read_text("utf-8").partition("### Narrow terminals")[2]
+#: Commands whose table the page on reports has under a name, and headings by their words there.
+NAMED = {
+    "classes of a report": (
+        ["report", "{a}", "--intervals"],
+        {"interval of IoU": "IoU, 95 % interval"},
+    ),
+    "classes of a comparison": (
+        ["compare", "{a}", "{b}"],
+        {"units": "images", "p": "p (Holm)", "models": "a & b", "difference": "b − a"},
+    ),
+    "ranking": (
+        ["compare", "{a}", "{b}", "{c}", "--parts", "ranking"],
+        {"ranks": "ranks (95 %)", "score": "mean IoU"},
+    ),
+    "slices": (
+        ["slices", "{a}", "{b}", *CITIES[1:]],
+        {
+            "units": "",
+            "models": "a & b",
+            "score": "change",
+            "interval of the score": "95 % interval of change",
+            "interval of the difference": "95 % interval of minus rest",
+            "difference": "minus rest",
+        },
+    ),
+    "explain": (["explain", "{a}"], {}),
+    "plan": (
+        ["plan", "{a}", "--half-width", "2%", "--group-by", "[0-9]$"],
+        {"units now": "groups now", "units needed": "groups needed", "interval": "95 % interval"},
+    ),
+    "raters": (["raters", TRUTH, *MODELS, *LABELS], {}),
+    "map accuracy": (
+        ["map-accuracy", "{sample}", "--areas", "{areas}"],
+        {"mapped area": "mapped, ha", "area": "area, ha"},
+    ),
+    "suspects": (["suspects", "{a}"], {"box": ""}),
+}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", NAMED)
+def test_narrow_terminals_omit_columns_in_the_order_of_the_page(name, places, monkeypatch, capsys):
+    (row,) = re.findall(rf"^\| {name} \| (.*) \|$", NARROW, re.MULTILINE)
+    command, heads = NAMED[name]
+    order = [one for word in row.split(", ") for one in heads.get(word, word).split(" & ") if one]
+    several, hidden = [listed(order[:number]) for number in range(len(order) + 1)], []
+    for width in range(110, 23, -6):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main([str(places.get(word.strip("{}"), word)) for word in map(str, command)]) < 2
+        note = r"Hidden columns\s+\(widen\s+the\s+terminal\):(.*?)(?:\n\n|\Z)"
+        (text, *_) = [*re.findall(note, capsys.readouterr().out, re.DOTALL), ""]
+        hidden.append(several.index(" ".join(text.split())))
+    assert hidden == sorted(hidden) and hidden[-1] > 1
 
 
 COLUMNS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=6)

@@ -111,9 +111,9 @@ def _of_score(
     title = comparison_text.score_title(comparison, pair)
     for name, values in ((pair.a, "a"), (pair.b, "b")):
         cells = ["" if row is None else shown(getattr(row, values), unit) for row in rows]
-        yield Column(f"{title}, {name}", cells, 8)
+        yield Column(f"{title}, {name}", cells, 8, group=title)
     head = f"{title}, {difference_head(pair, unit)}{TIE * 2}"
-    yield Column(head, [_marked(comparison, row) for row in rows], 8)
+    yield Column(head, [_marked(comparison, row) for row in rows], 8, group=title)
 
 
 def pair_parts(comparison: Comparison, pair: PairComparison) -> Iterator[Line]:
@@ -157,8 +157,8 @@ def _influential(comparison: Comparison, pair: PairComparison) -> Iterator[Secti
             Column(comparison._image, [image.id for image, _ in moved], 9, is_text=True),
             Column("shifts toward", [name for _, name in moved], 6, is_text=True),
             Column(of_effect, [shown_change(i.effect, unit) for i, _ in moved], 8),
-            Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5),
-            Column(pair.b, [shown(image.b, unit) for image, _ in moved], 4),
+            Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5, group="models"),
+            Column(pair.b, [shown(image.b, unit) for image, _ in moved], 5, group="models"),
         )
         yield Section(f"Most influential {comparison._image}s", [Table(columns)])
 
@@ -188,8 +188,9 @@ def _differences(
     sign = 1 if comparison.better == "higher" else -1
     ahead = [sign * row.delta for row in rows]
     yield Column("class", names, 9, is_text=True)
-    yield Column(pair.a, [_best(text, -by) for text, by in zip(first, ahead, strict=True)], 6)
-    yield Column(pair.b, [_best(text, by) for text, by in zip(second, ahead, strict=True)], 5)
+    for name, texts, way in ((pair.a, first, -1), (pair.b, second, 1)):
+        cells = [_best(text, way * by) for text, by in zip(texts, ahead, strict=True)]
+        yield Column(name, cells, 5, group="models")
     yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
     yield Column("interval", intervals, 7)
     yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)

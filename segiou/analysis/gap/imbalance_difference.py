@@ -278,14 +278,21 @@ def imbalance_difference_parts(difference: ImbalanceDifference) -> Iterator[Part
     a, b = difference.models
     names = [*difference.accuracy_parts]
     order = sorted(names, key=lambda name: -abs(difference.mean_iou_parts.get(name) or 0.0))
-    heads = [f"{name} recall" for name in difference.names]
-    recalls = [{row.name: row.recall for row in model.classes} for model in (a, b)]
+    recalls = [
+        Column(
+            f"{name} recall",
+            [cell(model.mean_accuracy), *(cell(of[n]) for n in order)],
+            4,
+            group="recall",
+        )
+        for name, model in zip(difference.names, (a, b), strict=True)
+        for of in [{row.name: row.recall for row in model.classes}]
+    ]
     shares = {row.name: row.share for row in a.classes}
     columns = (
         Column("class", ["all classes", *order], 9, is_text=True),
         Column("share", ["", *(cell(shares[name]) for name in order)], 7),
-        Column(heads[0], [cell(a.mean_accuracy), *(cell(recalls[0][n]) for n in order)], 4),
-        Column(heads[1], [cell(b.mean_accuracy), *(cell(recalls[1][n]) for n in order)], 5),
+        *recalls,
         _parts_of("accuracy", difference.accuracy_difference, difference.accuracy_parts, order, 6),
         _parts_of("mean IoU", difference.mean_iou_difference, difference.mean_iou_parts, order, 8),
     )

@@ -187,7 +187,8 @@ def _columns(slices: Slices) -> list[Column]:
         columns.append(Column(slices._kind, [str(row.units) for row in rows], 2))
     if two:
         for i, name in enumerate(slices.names):
-            columns.append(Column(name, [shown(row.scores[i], unit) for row in rows], 4))
+            scores = [shown(row.scores[i], unit) for row in rows]
+            columns.append(Column(name, scores, 4, group="models"))
     value = shown_change if two else shown
     limits = [interval_text(slices, row.low, row.high) for row in rows]
     gaps = [row.gap for row in rows]
@@ -195,14 +196,14 @@ def _columns(slices: Slices) -> list[Column]:
     return [
         *columns,
         Column("change" if two else slices.title, [value(row.score, unit) for row in rows], 8),
-        Column("interval", limits, 5),
+        Column(level, limits, 5),
         Column(
             "difference" if slices.against else "minus rest",
             [shown_change(gap.value, unit) for gap in gaps],
             7,
         ),
         Column(level, [changes(gap.low, gap.high, slices) for gap in gaps], 6),
-        Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 7),
+        Column("p", ["" if math.isnan(g.p_holm) else p_text(g.p_holm) for g in gaps], 6),
         Column("result", [mark(slices, row) for row in rows], 8, is_text=True),
     ]
 
@@ -210,6 +211,7 @@ def _columns(slices: Slices) -> list[Column]:
 def trends(slices: Slices) -> Table:
     """Trends, a row per numeric column."""
     rows, unit = slices.trends, slices.score_unit
+    level = f"{100 * slices.level:g} % interval"
     ends = [_told_apart(trend.start, trend.end) for trend in rows]
     return Table(
         [
@@ -217,7 +219,7 @@ def trends(slices: Slices) -> Table:
             Column("from", [start for start, _ in ends], 4),
             Column("to", [end for _, end in ends], 4),
             Column("change", [shown_change(trend.change, unit) for trend in rows], 8),
-            Column("interval", [changes(trend.low, trend.high, slices) for trend in rows], 6),
+            Column(level, [changes(trend.low, trend.high, slices) for trend in rows], 6),
             Column("p", [p_text(trend.p_holm) for trend in rows], 7),
         ],
         ("Trends are from the 10th to the 90th percentile.",),
