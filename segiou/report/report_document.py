@@ -15,6 +15,7 @@ from segiou._support.text import called, capital, listed, plural
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.notebook import NAME
 from segiou.document.parts import GAP, TIE, Cell, Column, Facts, Html, Line, Part, Section, Table
+from segiou.labels.label_set import background_of
 from segiou.measures.score import overall_of
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
@@ -135,9 +136,12 @@ def _headline(
 
 
 def dice_title(report: Report) -> str:
-    """The mean Dice, whose name differs from that of a mean over cases if pixels are pooled."""
-    is_pooled = report.unit == "voxels" and not report.protocol.needs_images
-    return "pooled Dice" if is_pooled else "mean Dice"
+    """The mean Dice, with a name of its own beside means over cases and over structures alone."""
+    if report.unit != "voxels" or report.protocol.needs_images:
+        return "mean Dice"
+    name = background_of(report.class_names)
+    is_in = name is not None and report.include[report.class_names.index(name)]
+    return f"pooled Dice with {name}" if is_in else "pooled Dice"
 
 
 def _given_interval(report: Report, name: str) -> str:

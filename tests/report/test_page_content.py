@@ -50,12 +50,36 @@ def test_volumes_show_dice_distances_and_cases_before_confusions(volumes):
 
 
 def test_pooled_dice_is_not_called_the_mean_of_the_cases(volumes):
+    # Its name is also unlike that of the pooled Dice of the structures, without background.
     report = volumes[0].report()
     shown = f"{100 * report.mean_dice:.2f} %"
-    assert f"pooled Dice {shown} mean over the same classes" in " ".join(report.to_text().split())
-    assert f"Pooled Dice mean of 2TP / (2TP + FP + FN) over classes {shown}" in text_of(
-        volumes[0].to_html()
+    name, text = "pooled Dice with background", " ".join(report.to_text().split())
+    assert f"{name} {shown} mean over the same classes" in text
+    assert (
+        f"{name[0].upper()}{name[1:]} mean of 2TP / (2TP + FP + FN) over classes {shown}"
+        in text_of(volumes[0].to_html())
     )
+    text = " ".join(volumes[0].excluding("background").report().to_text().split())
+    assert "pooled Dice with" not in text and "pooled Dice" in text
+
+
+@pytest.mark.parametrize(
+    ("empty", "name"), [({}, "Dice, mean over cases"), ({"dice": (1, 0, 0)}, "Dice mean")]
+)
+def test_dice_over_cases_has_one_name_unless_empty_masks_count_differently(volumes, empty, name):
+    surfaces = kind_of_scores("surfaces").SurfaceOptions(empty=empty)
+    folders = VOLUMES / "truth", VOLUMES / "model_a"
+    run = segiou.score_folder(*folders, labels=VOLUMES / "dataset.json", measures=[surfaces])
+    lines = run.report().to_text(width=2000).splitlines()
+    own, of_surfaces = (
+        [re.split(" {2,}", line) for line in lines[at : at + 5]]
+        for at, line in enumerate(lines)
+        if line.startswith("structure")
+    )
+    (place,) = (i for i, head in enumerate(of_surfaces[0]) if head.startswith("Dice"))
+    assert of_surfaces[0][place] == name
+    same = [row[1] for row in own[2:]] == [row[place] for row in of_surfaces[2:]]
+    assert same == (own[0][1] == name)
 
 
 def test_volumes_are_cases_in_pages_and_text(volumes):

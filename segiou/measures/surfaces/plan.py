@@ -400,7 +400,11 @@ class SurfacePlan(Plan):
     def _shown(self) -> dict[Any, str]:
         """Headers of the columns shown in text."""
         options = self.options
-        headers: dict[Any, str] = {("dice", "mean"): "Dice mean"}
+        # The name of the column of the report's own table, if it is the same number.
+        is_same = self.masks.volumes and _empty_values(options, "dice") == _AS_IN_REPORTS
+        headers: dict[Any, str] = {
+            ("dice", "mean"): "Dice, mean over cases" if is_same else "Dice mean"
+        }
         for p in options.percentiles[:1]:
             headers |= {(f"hausdorff_{p:g}", "median"): f"HD{p:g} median"}
             headers |= {(f"hausdorff_{p:g}", "mean_of_found"): f"HD{p:g} mean"}
@@ -435,6 +439,14 @@ _EMPTY: dict[Any, str] = {
     "false_positive": "a false positive",
     "absent": "a structure absent from both",
 }
+#: Values of empty masks in a report's own Dice over cases; None is skipped.
+_AS_IN_REPORTS = {"missed": 0.0, "false_positive": 0.0, "absent": None}
+
+
+def _empty_values(options: SurfaceRules, measure: str) -> dict[str, float | None]:
+    """The value of a measure in each state of an empty mask; None if it is skipped."""
+    values = {state: float(options.filling_rule(measure, state)) for state in _EMPTY}
+    return {state: None if math.isnan(value) else value for state, value in values.items()}
 
 
 def surface_note(plan: Mapping[str, Any], rules: SurfaceRules) -> str:
@@ -465,11 +477,10 @@ def _counted_empty(options: SurfaceRules) -> str:
     """Sentence part on the Dice and surface Dice of empty masks."""
 
     def words(measure: str) -> str:
-        rules = {state: float(options.filling_rule(measure, state)) for state in _EMPTY}
         texts = [
-            f"{_EMPTY[state]} {'is skipped' if math.isnan(value) else f'counts as {value:g}'}"
-            for state, value in rules.items()
-            if state != "absent" or not math.isnan(value)
+            f"{_EMPTY[state]} {'is skipped' if value is None else f'counts as {value:g}'}"
+            for state, value in _empty_values(options, measure).items()
+            if state != "absent" or value is not None
         ]
         return ", ".join(texts)
 

@@ -555,7 +555,7 @@ def test_the_page_on_volumes_shows_what_its_command_prints(monkeypatch, tmp_path
     command = next(line for line in page.splitlines() if line.startswith("segiou score fixtures"))
     table = page[page.index("```text\n") :].split("```")[1].removeprefix("text\n")
     monkeypatch.chdir(FIXTURE.parents[1])
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "160")
     words = shlex.split(command.replace("model_a.sqlite", str(tmp_path / "a.sqlite")))
     assert main([*words[1:], "--quiet"]) == 0
     assert table in capsys.readouterr().out
@@ -713,7 +713,7 @@ def test_boundary_iou_of_volumes_has_widths_in_mm(folder, capsys):
     options = SurfaceOptions((1, 2, 4), widths=(1, 2))
     report = scored(folder, surfaces=options).report()
     assert found["surfaces"] == report.to_dict()["surfaces"]
-    assert "Boundary IoU 2 mm" in report.to_text(width=200)
+    assert "Boundary IoU 2 mm" in report.to_text(width=240)
     assert found["surface_plan"]["options"]["widths"] == [1, 2]
 
 
