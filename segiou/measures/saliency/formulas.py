@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypedDict
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_array
 from segiou.measures.saliency.levels import GreyMap, Levels
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats
 
 #: Added to denominators by the codes of the papers: MATLAB's ``eps``.
 EPS = float(np.spacing(1))
@@ -113,10 +114,20 @@ def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
     >>> found["mae"], found["f_measure_max"], found["dice_at_half"]
     (0.1875, 1.0, 0.6666666666666666)
     """
-    inside = as_array(truth, "truth") != 0
+    inside = as_array(truth, "truth")
+    inside = inside if inside.dtype == np.bool_ else inside != 0
     array = checked_map(scores, inside.shape)
-    values, pixels = image_values(inside, array)
-    curves = curves_of(pixels)
+    if not inside.size:
+        values, pixels = image_values(inside, array)
+        curves = curves_of(pixels)
+    else:
+        grey = GreyMap.of(array)
+        counts = Levels.of(inside, grey)
+        cuts, binned = _cuts(counts), _from_highest(counts.binned)
+        both = np.concatenate([cuts, binned], axis=-1)
+        agreement = _agreement(both[1], both[0], *_totals(counts.pixels))
+        values = _of_image(inside, grey, counts, agreement)
+        curves = agreement[:, cuts.shape[-1] :]
     found: Any = dict.fromkeys(SaliencyScores.__annotations__)  # in this order
     found |= zip(OF_IMAGES, values.tolist(), strict=True)
     for name, (curve, is_max) in OF_CURVES.items():
@@ -152,13 +163,18 @@ def image_values(
         truth = truth & valid
     grey = GreyMap.of(scores, valid)
     counts = Levels.of(truth, grey, valid)
-    values = (
-        _structure(counts),
-        weighted_f_measure(truth, grey.values, valid),
-        _absolute_error(counts),
-        *_above(counts, min(2 * counts.mean, 1.0), np.nextafter(0.5, 1)),
-    )
-    return np.array(values), counts.binned
+    outside, inside = _cuts(counts)
+    agreement = _agreement(inside, outside, *_totals(counts.pixels))
+    return _of_image(truth, grey, counts, agreement, valid), counts.binned
+
+
+def _of_image(
+    truth: NDArray[np.bool_], grey: GreyMap, counts: Levels, agreement: Floats, valid: Any = None
+) -> Floats:
+    """The scores of `OF_IMAGES`; the first two columns of the agreement are those of the cuts."""
+    (e, _), (f, _), (_, dice), (_, iou) = agreement[:, :2].tolist()
+    weighted = weighted_f_measure(truth, grey, valid)
+    return np.array([_structure(counts), weighted, _absolute_error(counts), e, f, dice, iou])
 
 
 def of_curve(curve: Floats, *, is_max: bool) -> Floats:
@@ -171,8 +187,13 @@ def curves_of(binned: NDArray[Any]) -> Floats:
 
     The first value is that of the highest threshold.
     """
-    above = np.cumsum(binned[..., ::-1], axis=-1)
+    above = _from_highest(binned)
     return _agreement(above[..., 1, :], above[..., 0, :], *_totals(binned))
+
+
+def _from_highest(binned: NDArray[Any]) -> NDArray[Any]:
+    """Pixels in the highest bins, (..., 2, 256)."""
+    return np.cumsum(binned[..., ::-1], axis=-1)
 
 
 def _totals(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -181,12 +202,12 @@ def _totals(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return inside, inside + pixels[..., 0, :].sum(-1, keepdims=True)
 
 
-def _above(counts: Levels, adaptive: float, half: float) -> list[float]:
-    """E and F of the pixels from the adaptive threshold on, Dice and IoU of those above 0.5."""
+def _cuts(counts: Levels) -> NDArray[Any]:
+    """Pixels from the adaptive threshold on, which E and F have, and above 0.5, (2, 2)."""
+    adaptive, half = min(2 * counts.mean, 1.0), np.nextafter(0.5, 1)
     above = counts.values >= np.array([[adaptive], [half]])
-    outside, inside = counts.pixels @ above.T
-    found = _agreement(inside, outside, *_totals(counts.pixels))
-    return [*found[:2, 0].tolist(), *found[2:, 1].tolist()]
+    cuts: NDArray[Any] = counts.pixels @ above.T
+    return cuts
 
 
 def _agreement(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
@@ -201,19 +222,19 @@ def _agreement(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
 
 def _share(top: Any, bottom: Any) -> Floats:
     """A ratio that is 0 where nothing is there, as in the code of the field."""
-    return np.nan_to_num(ratio(top, bottom))
+    share: Floats = np.divide(top, bottom, out=np.zeros(top.shape), where=bottom != 0)
+    return share
 
 
 def _alignment(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
     """E-measure of binary maps."""
     predicted = tp + fp
     mean_pred, mean_truth = predicted / size, inside / size
-    total = np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(inside)))
-    cells = ((tp, 1, 1), (fp, 1, 0), (inside - tp, 0, 1), (size - inside - fp, 0, 0))
-    for pixels, is_pred, is_true in cells:
-        a, b = is_pred - mean_pred, is_true - mean_truth
-        aligned = 2 * a * b / (a**2 + b**2 + EPS)
-        total += (aligned + 1) ** 2 / 4 * pixels
+    pixels = np.stack([tp, fp, inside - tp, size - inside - fp])
+    a, b = (np.stack([1 - mean, 0 - mean]) for mean in (mean_pred, mean_truth))
+    a, b = a[[0, 0, 1, 1]], b[[0, 1, 0, 1]]
+    aligned = 2 * a * b / (a**2 + b**2 + EPS)
+    total = ((aligned + 1) ** 2 / 4 * pixels).sum(0)
     total = np.where(inside == 0, size - predicted, np.where(inside == size, predicted, total))
     return np.asarray(total / (size - 1 + EPS))
 
@@ -225,42 +246,42 @@ def _absolute_error(counts: Levels) -> float:
 
 def _structure(counts: Levels) -> float:
     """S-measure: the mean of the similarity of objects and of regions."""
-    outside, inside = counts.pixels.sum(-1)
+    outside, inside = counts.pixels.sum(-1).tolist()
     if not inside or not outside:
         return counts.mean if inside else 1 - counts.mean
     size = inside + outside
     objects = [
-        _object_similarity(values, pixels) * pixels.sum() / size
-        for values, pixels in zip((1 - counts.values, counts.values), counts.pixels, strict=True)
+        _object_similarity(1 - counts.values, counts.pixels[0], outside) * outside / size,
+        _object_similarity(counts.values, counts.pixels[1], inside) * inside / size,
     ]
-    regions = [
-        _region_similarity(values, pixels) * pixels.sum() / size
-        for values, pixels in counts.quadrants()
-    ]
+    regions = [_region_similarity(*quadrant) / size for quadrant in counts.quadrants()]
     return max(0.0, float(sum(objects) + sum(regions)) / 2)
 
 
-def _object_similarity(values: Floats, pixels: NDArray[Any]) -> float:
+def _object_similarity(values: Floats, pixels: NDArray[Any], number: int) -> float:
     """2 x̄ / (x̄² + 1 + s) of a foreground, or of the inverse of a background."""
-    number = pixels.sum()
-    mean = pixels @ values / number
-    variance = pixels @ (values - mean) ** 2 / (number - 1) if number > 1 else 0.0
-    return float(2 * mean / (mean**2 + 1 + np.sqrt(variance) + EPS))
+    mean = float(pixels @ values) / number
+    variance = float(pixels @ (values - mean) ** 2) / (number - 1) if number > 1 else 0.0
+    return 2 * mean / (mean**2 + 1 + math.sqrt(variance) + EPS)
 
 
 def _region_similarity(values: Floats, pixels: NDArray[Any]) -> float:
-    """SSIM of a quadrant, from its pixels (2, L) outside and inside the truth."""
-    number, inside = pixels.sum(), pixels[1].sum()
-    x, y = _mean(values, pixels.sum(0)), inside / number
+    """SSIM of a quadrant times its pixels, from its pixels (2, L) outside and inside the truth."""
+    outside, inside = pixels.sum(1).tolist()
+    both, number = pixels.sum(0), outside + inside
+    if not number:
+        return 0.0
+    x, y = _mean(values, both), inside / number
     free = number - 1 + EPS
     deviations = values - x
-    var_x = pixels.sum(0) @ deviations**2 / free
-    var_y = (inside * (1 - y) ** 2 + (number - inside) * y**2) / free
-    cov = ((1 - y) * (pixels[1] @ deviations) - y * (pixels[0] @ deviations)) / free
+    var_x = float(both @ deviations**2) / free
+    var_y = (inside * (1 - y) ** 2 + outside * y**2) / free
+    far = (pixels @ deviations).tolist()
+    cov = ((1 - y) * far[1] - y * far[0]) / free
     top, bottom = 4 * x * y * cov, (x**2 + y**2) * (var_x + var_y)
     if top != 0:
-        return float(top / (bottom + EPS))
-    return float(bottom == 0)
+        return float(top / (bottom + EPS) * number)
+    return float((bottom == 0) * number)
 
 
 def _mean(values: Floats, pixels: NDArray[Any]) -> float:
@@ -271,7 +292,7 @@ def _mean(values: Floats, pixels: NDArray[Any]) -> float:
     return float(pixels @ values / pixels.sum())
 
 
-def weighted_f_measure(truth: NDArray[np.bool_], values: Floats, valid: Any = None) -> float:
+def weighted_f_measure(truth: NDArray[np.bool_], grey: GreyMap, valid: Any = None) -> float:
     """Weighted F-measure: errors are smoothed inside the truth, and weigh more far from it."""
     if not truth.any():
         return 0.0
@@ -280,7 +301,8 @@ def weighted_f_measure(truth: NDArray[np.bool_], values: Floats, valid: Any = No
     )
 
     distances, nearest = distance_transform_edt(~truth, return_indices=True)
-    errors = np.abs(values - truth)
+    errors = grey.values - truth
+    np.abs(errors, out=errors)
     box = tuple(_reach(np.asarray(truth.any(axis))) for axis in (1, 0))
     near = errors[tuple(place[box] for place in nearest)]  # errors inside are their own
     smooth = _smoothed(near)

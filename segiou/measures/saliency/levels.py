@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.counting.encoding import count_coded
 from segiou.metrics.ratio import Floats
 
 Ints = NDArray[np.int64]
+#: Values of bytes.
+_LEVELS = np.arange(256) / 255
+#: Rows and columns of the table of pixels: truth 0 and 1, and 2 if they are not valid; bytes.
+_ROWS, _COLUMNS = np.arange(3, dtype=np.uint16), np.arange(256, dtype=np.uint16)
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,9 @@ class Levels:
         return cls(values, pixels, tuple(stops.tolist()))
 
     def quadrants(self) -> Iterator[tuple[Floats, Ints]]:
-        """Values and pixels of each quadrant that has any."""
+        """Values and pixels of each quadrant."""
         for start, stop in pairwise((0, *self.stops)):
-            if self.pixels[:, start:stop].any():
-                yield self.values[start:stop], self.pixels[:, start:stop]
+            yield self.values[start:stop], self.pixels[:, start:stop]
 
     @cached_property
     def binned(self) -> Ints:
@@ -90,8 +94,8 @@ class GreyMap:
         """Stretch a map of floats in [0, 1] or unsigned integers, by its valid pixels."""
         inside = scores if valid is None else scores[valid]
         if scores.dtype == np.uint8:
-            levels = np.arange(256) / 255
-            return cls(scores, _stretched(levels, levels[inside.min()], levels[inside.max()]))
+            least, most = _LEVELS[[inside.min(), inside.max()]]
+            return cls(scores, _stretched(_LEVELS, least, most))
         scale = np.iinfo(scores.dtype).max if scores.dtype.kind == "u" else 1
         values, ends = scores / np.float64(scale), (inside.min(), inside.max())
         low, high = (np.float64(end) / scale for end in ends)
@@ -112,20 +116,22 @@ class GreyMap:
             if valid is not None:
                 sides &= valid.ravel()
             return scores.ravel(), sides.astype(np.int64)
-        keys = scores.astype(np.uint16) + (truth.astype(np.uint16) << 8)
-        keys = keys.ravel() if valid is None else keys[valid]
-        return self.levels, np.bincount(keys, minlength=512).reshape(2, 256)
+        rows = truth.view(np.uint8) if valid is None else np.where(valid, truth, np.uint8(2))
+        table = np.zeros((3, 257), np.int64)  # invalid pixels are in the last row
+        count_coded(rows, scores, 0, _ROWS, 0, _COLUMNS, table)
+        return self.levels, table[:2, :256]
 
 
 def _stretched(values: Floats, low: Any, high: Any) -> Floats:
     if low == high:
         return values
-    return np.asarray(np.clip((values - low) / (high - low), 0, 1))
+    stretched: Floats = (values - low) / (high - low)
+    return np.minimum(np.maximum(stretched, 0.0), 1.0)
 
 
 def _centre(truth: NDArray[np.bool_]) -> tuple[int, int]:
     """Rows above and columns left of the rounded centre of the truth, which is among them."""
-    lines = truth.sum(1), truth.sum(0)
+    lines = [truth.view(np.uint8).sum(axis, dtype=np.uint32) for axis in (1, 0)]
     total = int(lines[0].sum())
     if not total:
         return 0, 0
