@@ -23,11 +23,12 @@ _IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d) (?=%)")
 def capital(sentence: str) -> str:
     """Begin a sentence with a capital; the rest stays, and so do names of scores.
 
-    >>> capital("mean IoU is 1"), capital("hausdorff_95:liver")
-    ('Mean IoU is 1', 'hausdorff_95:liver')
+    >>> capital("mean IoU is 1"), capital("hausdorff_95:liver"), capital("mIoU per image")
+    ('Mean IoU is 1', 'hausdorff_95:liver', 'mIoU per image')
     """
     first = sentence.partition(" ")[0]
-    return sentence if "_" in first else sentence[:1].upper() + sentence[1:]
+    is_name = "_" in first or first[1:] != first[1:].lower()
+    return sentence if is_name else sentence[:1].upper() + sentence[1:]
 
 
 def see(page: str) -> str:
