@@ -14,8 +14,8 @@ from segiou._support.files import write_whole
 
 #: Lists the files that were written, in the format of sha256sum; masks are never hidden files.
 _LIST = ".segiou"
-#: Characters that no file name has on every system.
-_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
+#: Characters that no file name has on every system, and halves of characters, as in JSON.
+_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"|?*\ud800-\udc7f\udd00-\udfff]')
 #: Longest part of a path in bytes, below the limit of file systems of 255.
 _LONGEST = 200
 
@@ -34,7 +34,7 @@ class OutputFolder:
     def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         self.root: Path = Path(folder).expanduser()
         self._overwrite = overwrite
-        self._names: dict[str, str] = {}
+        self._names: dict[str, str | None] = {}
         self._known: set[bytes] | None = None
 
     def write(self, name: str, content: bytes | str) -> Path:
@@ -86,11 +86,17 @@ class OutputFolder:
     def _inside(self, name: str) -> str:
         """A path for a name that stays in the folder, different for each name."""
         *folders, last = [_part(part) for part in re.split(r"[/\\]+", name) if part] or ["_"]
+        path = ""
+        for part in folders:
+            path = f"{self._unique(f'{path}{part}', '', None)}/"
         stem, dot, ending = last.rpartition(".")
+        return self._unique(f"{path}{stem}", f"{dot}{ending}", name)
+
+    def _unique(self, start: str, ending: str, name: str | None) -> str:
+        """A path that no other name has, numbered if needed; folders have no name."""
         number = 1
         while True:
-            unique = last if number == 1 else f"{stem}_{number}{dot}{ending}"
-            inside = "/".join((*folders, unique))
+            inside = f"{start}{ending}" if number == 1 else f"{start}_{number}{ending}"
             if self._names.setdefault(inside.casefold(), name) == name:
                 return inside
             number += 1

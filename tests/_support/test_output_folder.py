@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from segiou._support.output_folder import OutputFolder
 
 PARTS = st.one_of(
-    st.sampled_from(["..", ".", "", "a", "A", "a.png", ".segiou", "~", "C:", "\0", "é", "e\u0301"]),
+    st.sampled_from(["..", ".", "", "a", "A", "a.png", ".segiou", "~", "C:", "\0", "é", "e\u0301", "\ud800"]),
     st.text(max_size=5),
     st.text(min_size=90, max_size=120),
 )
@@ -30,10 +30,7 @@ def test_every_name_gets_its_own_file_in_the_folder(names):
         out = OutputFolder(root / "a" / "out")
         written = {}
         for name in names:
-            try:
-                path = out.write(f"{name}.png", name.encode("utf-8", "surrogatepass"))
-            except FileExistsError:  # "a.png" is a folder for "a.png/b.png"
-                continue
+            path = out.write(f"{name}.png", name.encode("utf-8", "surrogatepass"))
             written[path] = name.encode("utf-8", "surrogatepass")
         found = files_below(root)
         found.pop(root / "a" / "out" / ".segiou", None)
@@ -45,6 +42,15 @@ def test_every_name_gets_its_own_file_in_the_folder(names):
         for path, data in written.items():
             name = data.decode("utf-8", "surrogatepass")
             assert again.write(f"{name}.png", b"new").parent == path.parent
+
+
+def test_a_name_that_is_a_folder_for_others(tmp_path):
+    """As ids may have slashes: ``a.png`` is a file, and a folder for ``a.png/b.png``."""
+    for order in ((0, 1, 2), (2, 1, 0)):
+        names = ["a.png", "a.png/b.png", "a.png/b.png/c.png"]
+        out = OutputFolder(tmp_path / str(order[0]))
+        paths = [out.write(names[i], names[i]) for i in order]
+        assert [path.read_text() for path in paths] == [names[i] for i in order]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
