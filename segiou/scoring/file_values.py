@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from segiou._support.files import Problem, os_problem
 from segiou.counting.id_pairs import count_ids
+from segiou.labels.label_set import LabelSet
 from segiou.masks.colors import count_colors
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import class_values, from_bytes, open_mask, open_windowed
@@ -59,6 +60,25 @@ def with_segment_values(
     segments = tuple((name, wanted[name]) for name, _ in one.mask.volume.segments)
     volume = replace(one.mask.volume, segments=segments)
     return replace(one, pixels=pixels, mask=one.mask._replace(volume=volume))
+
+
+def with_greys_as_values(
+    read: Sequence[FileContent | Problem], labels: LabelSet | None
+) -> list[FileContent | Problem]:
+    """The files with colours that are all grey as values, as they are scored without colours."""
+    of_colors = [one for one in read if isinstance(one, FileContent) and one.what == "colors"]
+    has_colors = labels is not None and labels.has_colors
+    greys = {f"#{value:02x}{value:02x}{value:02x}": value for value in range(256)}
+    if not of_colors or has_colors or any(one.pixels.keys() - greys.keys() for one in of_colors):
+        return [*read]
+
+    def converted(one: FileContent | Problem) -> FileContent | Problem:
+        if not isinstance(one, FileContent) or one.what != "colors":
+            return one
+        pixels = Counter({greys[color]: number for color, number in one.pixels.items()})
+        return replace(one, what="values", pixels=pixels)
+
+    return [converted(one) for one in read]
 
 
 def read_values(source: Source, path: str) -> FileContent | Problem:

@@ -32,6 +32,7 @@ from segiou.scoring.file_values import (
     FileContent,
     read_values,
     segments_of,
+    with_greys_as_values,
     with_segment_values,
 )
 from segiou.scoring.label_set_match import (
@@ -278,7 +279,7 @@ def inspect_folder(
     segments = joined(segments_of(read))
     of_classes = {name: v for name, v in values_of(labels).items() if name in segments}
     named = joined([of_classes.items(), *segments_of(read)])
-    matched = [with_segment_values(one, named) for one in read]
+    matched = [with_segment_values(one, named) for one in with_greys_as_values(read, labels)]
     masks, preds = matched[: len(paths)], matched[len(paths) :]
     inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)
     if not single and (layout := class_layout(source.find())):

@@ -11,7 +11,9 @@ from hypothesis import given, strategies as st
 from segiou._support.output_folder import OutputFolder
 
 PARTS = st.one_of(
-    st.sampled_from(["..", ".", "", "a", "A", "a.png", ".segiou", "~", "C:", "\0", "é", "e\u0301", "\ud800"]),
+    st.sampled_from(
+        ["..", ".", "", "a", "A", "a.png", ".segiou", "~", "C:", "\0", "é", "e\u0301", "\ud800"]
+    ),
     st.text(max_size=5),
     st.text(min_size=90, max_size=120),
 )

@@ -30,6 +30,23 @@ def palette(path, values):
     picture.save(path)
 
 
+def equal_channels(path, values):
+    Image.fromarray(np.stack([values] * 3, axis=-1)).save(path, lossless=True)
+
+
+def text(path, values):
+    np.savetxt(path, values.ravel(), "%d")
+
+
+def matlab(path, values):
+    pytest.importorskip("scipy.io").savemat(path, {"mask": values})
+
+
+def hdf5(path, values):
+    with pytest.importorskip("h5py").File(path, "w") as file:
+        file["mask"] = values
+
+
 def npz(path, values):
     np.savez_compressed(path, values)
 
@@ -71,6 +88,10 @@ def color_map(path, values):
 FORMATS = {
     **dict.fromkeys(("a.png", "a.bmp", "a.tif", "a.pgm"), image),
     **dict.fromkeys(("b.png", "a.gif"), palette),
+    **dict.fromkeys(("c.png", "a.webp"), equal_channels),
+    "a.mat": matlab,
+    "a.h5": hdf5,
+    "a.labels": text,
     "a.npy": np.save,
     "a.npz": npz,
     "a.label": points,

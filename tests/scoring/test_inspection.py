@@ -204,7 +204,7 @@ def test_colours_beside_volumes_are_counted_in_pixels(tmp_path):
     nibabel = pytest.importorskip("nibabel")
     volume = nibabel.Nifti1Image(np.zeros((4, 4, 4), np.uint8), np.eye(4))
     nibabel.save(volume, tmp_path / "volume.nii")
-    Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(tmp_path / "colours.png")
+    Image.fromarray(np.full((4, 4, 3), [9, 0, 0], np.uint8)).save(tmp_path / "colours.png")
     heads = [line for line in str(inspect_folder(tmp_path)).splitlines() if " share " in line]
     assert "voxels" in heads[0]
     assert "pixels" in heads[1]
