@@ -538,6 +538,7 @@ def _limits_of_medians(score: Statistic, level: float, drawn: Floats | None) -> 
     ends = [median_limits(column, level=level) for column in score.median_of.T]
     if score.names[1:]:
         ends.insert(0, ends[0] if drawn is None else limits_of(drawn[:, 0], level))
+    ends = ends or [(np.nan, np.nan)]  # no structure is left
     unknown = np.full(len(ends), np.nan)
     return Limits(score.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
 

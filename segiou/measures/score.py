@@ -257,7 +257,9 @@ class Score(Quantity):
             return counts.reshape(len(counts), math.prod(counts.shape[1:]))
 
         def evaluate(flat: NDArray[Any]) -> Floats:
-            each = flat.shape[-1] // max(1, len(taken))
+            if not len(taken):
+                return np.full((*flat.shape[:-1], 1), np.nan)
+            each = flat.shape[-1] // len(taken)
             values = ratio(flat.reshape(*flat.shape[:-1], len(taken), each))
             return with_mean(values, taken, absent_is_zero)
 
@@ -350,6 +352,8 @@ class Score(Quantity):
         taken = np.ones(len(self.names), bool) if self.include is None else self.include
 
         def evaluate(times: NDArray[Any]) -> Floats:
+            if not values.shape[1]:
+                return np.full((*np.shape(times)[:-1], 1), np.nan)
             medians = []
             for k in range(values.shape[1]):
                 is_known = known[:, k]

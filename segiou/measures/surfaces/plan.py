@@ -211,7 +211,10 @@ class SurfacePlan(Plan):
             Values by name of the measure.
         """
         columns = self.rows(parts).values()
-        return {name: column.reshape(-1, len(self.structures)) for name, column in columns.items()}
+        return {
+            name: column.reshape(len(parts["cases"]), len(self.structures))
+            for name, column in columns.items()
+        }
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Columns of a table of cases; the IoU of classes is already in it."""
@@ -275,7 +278,7 @@ class SurfacePlan(Plan):
     def _shares(self, name: str, parts: Parts) -> Floats:
         """A share at the first tolerance of each case and structure, (N, R)."""
         shares = self.rows(parts).shares(name)[:, 0]
-        return np.asarray(shares.reshape(-1, len(self.structures)))
+        return np.asarray(shares.reshape(len(parts["cases"]), len(self.structures)))
 
     def _alone(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case; the diagonal where it is infinite."""
@@ -290,7 +293,7 @@ class SurfacePlan(Plan):
         return np.where(state > 0, values, np.nan)
 
     def _distances_of(self, name: str, parts: Parts) -> Floats:
-        return self.rows(parts).distances()[name].reshape(-1, len(self.structures))
+        return self.rows(parts).distances()[name].reshape(len(parts["cases"]), len(self.structures))
 
     def _each(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case, then its structures."""

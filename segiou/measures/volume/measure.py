@@ -111,7 +111,7 @@ class VolumePlan(StructurePlan):
         volumes = np.stack([counts.truth, counts.pred], axis=-1).reshape(-1, 2) * size
         if (most := volumes.max(initial=0)) > _MOST:
             msg = (
-                f"a {self._noun} of {most:.3g} {self.unit} is too large, with spacing "
+                f"{self._noun} {most:.3g} {self.unit} is too large, with spacing "
                 f"{tuple(spacing)}; correct the spacing"
             )
             raise ValueError(msg)

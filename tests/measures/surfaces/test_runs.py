@@ -335,7 +335,7 @@ def test_a_structure_may_have_tolerances_of_its_own(folder):
     assert {"surface_dice_3:core", "surface_dice_1:edema"} <= set(rows[0])
     assert rows[0]["surface_dice_3:core"] == 1
     without = scored(folder, surfaces=SurfaceOptions(()))
-    with pytest.raises(ValueError, match="the run has no surface counts"):
+    with pytest.raises(ValueError, match="the run has surface counts without surface_dice"):
         without.intervals("surface_dice")
     assert "HD95" in str(without.report())
 

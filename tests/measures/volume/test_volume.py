@@ -212,3 +212,32 @@ def test_plot_of_agreement(run):
     with pytest.raises(NothingToDraw, match="--volume"):
         segiou.score([[[1]]], [[[0]]], labels=2).plot("bland_altman")
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("labels", [{"labels": 1}, {"labels": 2, "exclude": [0, 1]}])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "volume",
+        *(
+            pytest.param(one, marks=pytest.mark.needs(f"measures.{one}"))
+            for one in ("lesions", "surfaces")
+        ),
+    ],
+)
+def test_no_structure_is_left(key, labels):
+    from segiou.measures import measure_of
+
+    measure = measure_of(key)("components-skip") if key == "lesions" else measure_of(key)()
+    masks = [np.zeros((4, 4), int)] * 2
+    run = segiou.score(masks, masks, **labels, measures=[measure])
+    for name in run.score_plans:
+        assert math.isnan(run.report().score(name)) or len(run.score_plans[name].structures) == 1
+    assert run.report().to_html(run=run)
+
+
+def test_one_case_has_a_bias_alone():
+    run = segiou.score([[[1, 0]]], [[[1, 1]]], labels=2, measures=["volume"])
+    (one,) = json.loads(run.report().to_json())["volume"]["agreement"].values()
+    assert (one["bias"], one["sd"], one["low_interval"]) == (1, None, [None, None])
+    assert "bias" in str(run.report())
