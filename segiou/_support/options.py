@@ -17,16 +17,16 @@ class Options:
     """Options of one purpose; subclasses have a field for each."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.metadata and value is not one.default:
-                check, wanted = one.metadata["check"]
-                check(one.name, value, *wanted)
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.metadata and value is not option.default:
+                check, wanted = option.metadata["check"]
+                check(option.name, value, *wanted)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Names of the options."""
-        return tuple(one.name for one in fields(cls))
+        return tuple(option.name for option in fields(cls))
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -36,5 +36,6 @@ class Options:
     @property
     def chosen(self) -> dict[str, Any]:
         """Options that differ from their defaults."""
-        values = {one.name: (getattr(self, one.name), one.default) for one in fields(self)}
-        return {name: value for name, (value, usual) in values.items() if value != usual}
+        usual = {option.name: option.default for option in fields(self)}
+        values = {name: getattr(self, name) for name in usual}
+        return {name: value for name, value in values.items() if value != usual[name]}

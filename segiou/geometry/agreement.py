@@ -171,8 +171,8 @@ def disagreement(
     if measure == "share":
         return quotient(total - votes.max(axis=0), total)
     entropy = np.zeros(total.shape)
-    for one in votes:
-        share = quotient(one, total)
+    for of_class in votes:
+        share = quotient(of_class, total)
         entropy -= share * np.log(share, out=np.zeros(total.shape), where=share > 0)
     # Subtracting from 0 gives -0 if all agree.
     return quotient(np.abs(entropy), np.log(num_classes))

@@ -61,17 +61,17 @@ class CompiledChannels:
         t = ops.wide(self._planes(truth, axis), 32)
         valid = self._valid(t, mask, len(truth.shape), axis)
         p, is_positive = self._positive(self._planes(pred, axis), threshold)
-        wrong = [(one != 0) & (one != 1) & valid for one in (t, p)]
+        wrong = [(side != 0) & (side != 1) & valid for side in (t, p)]
         bad = [wrong[0], wrong[1] & (threshold is None), (p != p) & valid]
         is_true = t == 1
         kinds = [is_true & is_positive, is_positive & ~is_true, is_true & ~is_positive]
-        kinds = [one & valid for one in (*kinds, ~(is_true | is_positive))]
-        rows = [xp.sum(ops.wide(one, 32), axis=1) for one in (*kinds, ~valid)]
+        kinds = [kind & valid for kind in (*kinds, ~(is_true | is_positive))]
+        rows = [xp.sum(ops.wide(kind, 32), axis=1) for kind in (*kinds, ~valid)]
         maxima = [ops.array(np.full(NUM_MAXIMA - 1, NONE_MET, np.int32))]
         scale = xp.zeros_like(t)
         if threshold is not None:
             scale = xp.where(valid, ops.wide(scale_of(p, threshold, xp), 32), scale)
-        sums = ops.join([*rows, *(ops.total(one) for one in bad)])
+        sums = ops.join([*rows, *(ops.total(values) for values in bad)])
         return DeviceCount(ops, sums, ops.join([*maxima, ops.largest(scale)]))
 
     def _planes(self, values: Any, axis: int) -> Any:
@@ -103,7 +103,7 @@ class CompiledChannels:
             return p, p != 0
         p = p if is_float else self.ops.real(p, 32)
         limits = limits_of(threshold, self.number)
-        return p, self.ops.xp.stack([exceeds(p[c], one) for c, one in enumerate(limits)])
+        return p, self.ops.xp.stack([exceeds(p[c], limit) for c, limit in enumerate(limits)])
 
     def counts_of(self, sums: Any, xp: Any) -> tuple[Counts, Any]:
         """Counts of the channels, and the number of bad values."""

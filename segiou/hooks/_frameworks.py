@@ -65,7 +65,7 @@ def joins_loaders(trainer: Any) -> bool:
 def logged_by_steps(trainer: Any) -> list[tuple[str, int | None]]:
     """The names that steps of the module have logged, and their dataloaders."""
     ends = ("on_validation_epoch_end", "on_test_epoch_end")
-    results = [one for one in (trainer._results or {}).values() if not one.has_reset]
+    results = [metric for metric in (trainer._results or {}).values() if not metric.has_reset]
     return [
         (result.meta.name, result.meta.dataloader_idx)
         for result in results
@@ -129,11 +129,11 @@ def evaluation() -> Any:
 def compiled_metrics() -> list[tuple[str, Any]]:
     """The metrics of the model whose step called, after the names of their outputs, if several."""
     kind = sys.modules["keras.src.trainers.compile_utils"].CompileMetrics
-    compiled = next((one for one, _ in callers() if isinstance(one, kind)), None)
+    compiled = next((caller for caller, _ in callers() if isinstance(caller, kind)), None)
     if compiled is None:
         return []
     parts = [part for part in (*compiled._flat_metrics, *compiled._flat_weighted_metrics) if part]
-    return [(part.output_name or "", one) for part in parts for one in part.metrics]
+    return [(part.output_name or "", metric) for part in parts for metric in part.metrics]
 
 
 @tried_with("Ignite 0.5", "metrics that are attached with equal names are not found", ())

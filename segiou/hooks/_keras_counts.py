@@ -117,7 +117,7 @@ class KerasCounts(CompiledCounts):
 
     def scores(self, low: Any, high: Any, refused: Any) -> dict[str, Any]:
         """Scores of all batches by name, in float32; NaN if bad values were counted."""
-        low, high, refused = (ops.cast(one, "float32") for one in (low, high, refused))
+        low, high, refused = (ops.cast(count, "float32") for count in (low, high, refused))
         counts, bad = self.tables.counts_of(high * BASE + low, ops)
         nan_if_bad = ops.where(ops.sum(refused) + bad > 0, float("nan"), 0.0)
         values = self.scoring.values_of(counts, xp=ops)

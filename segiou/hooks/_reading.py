@@ -17,7 +17,7 @@ _LABEL_MAPS = "pass label maps, as of the processor's post_process_semantic_segm
 
 def with_shape(data: Any, name: str) -> Any:
     """The data itself if it has a shape, else the scores of a model's outputs, or an array."""
-    if isinstance(data, tuple) and len({tuple(getattr(one, "shape", ())) for one in data}) > 1:
+    if isinstance(data, tuple) and len({tuple(getattr(item, "shape", ())) for item in data}) > 1:
         data = first_output(data, name)
     if hasattr(data, "shape"):
         return data
@@ -37,7 +37,7 @@ def first_output(outputs: Any, name: str = "pred") -> Any:
     """The first of several outputs of a model; a TypeError for those of queries (Mask2Former)."""
     if not isinstance(outputs, (tuple, list)):
         return outputs
-    shapes = [tuple(getattr(one, "shape", ())) for one in outputs[:2]]
+    shapes = [tuple(getattr(output, "shape", ())) for output in outputs[:2]]
     if list(map(len, shapes)) == [3, 4] and shapes[0][:2] == shapes[1][:2]:
         msg = f"{name} has scores of queries, of shapes {shapes[0]} and {shapes[1]}; {_LABEL_MAPS}"
         raise TypeError(msg)

@@ -101,8 +101,8 @@ class Scoring(ABC):
         """An accumulator with the sum of counts of pairs."""
         counted = self.empty()
         total = counted._empty()
-        for one in cells:
-            total.ravel()[one.indices] += one.values
+        for pair in cells:
+            total.ravel()[pair.indices] += pair.values
         counted._add(total, len(cells))
         return counted
 
@@ -205,7 +205,7 @@ class PixelScoring(Scoring):
     def values_of(self, counts: Counts, separator: str = "/", xp: Any = np) -> dict[str, Any]:
         """Scores of TP, FP, FN and TN."""
         entries = self.entries(separator).items()
-        return {key: self._value(one, counts, xp) for key, one in entries}
+        return {key: self._value(entry, counts, xp) for key, entry in entries}
 
     def _value(self, entry: Entry, counts: Counts, xp: Any) -> Any:
         function = PIXEL_SCORES[entry.score].function
@@ -245,7 +245,8 @@ class PixelScoring(Scoring):
                 rows = self.options.labels.class_names
                 keys = score_keys([base], lambda _: rows, separator)  # noqa: B023
                 entries |= {
-                    key: Entry(score, row_of(one.row, rows, score)) for key, one in keys.items()
+                    key: Entry(score, row_of(of_row.row, rows, score))
+                    for key, of_row in keys.items()
                 }
         return entries
 
@@ -325,7 +326,7 @@ class ImageScoring(MatrixScoring):
         self, labels: Any, default: Scores, options: TorchOptions, measures: Iterable[Any]
     ) -> None:
         self.measures = read_measures(measures)
-        known = [name for one in self.measures for name in score_names(one.key)]
+        known = [name for measure in self.measures for name in score_names(measure.key)]
         asked = options.get("scores")
         several = [asked] if isinstance(asked, str) else asked or []
         #: The requested scores of measures; all of them if none are requested.
@@ -380,7 +381,7 @@ class ChannelScoring(PixelScoring):
     def _threshold_of(self, threshold: Any) -> Any:
         if isinstance(threshold, (int, float)):
             return self.protocol.threshold(threshold)
-        several = [self.protocol.threshold(one) for one in threshold]
+        several = [self.protocol.threshold(limit) for limit in threshold]
         if len(several) != self.options.num_classes or isinstance(several[0], AtLeast):
             number = self.options.num_classes
             reason = (
@@ -416,7 +417,7 @@ class ChannelScoring(PixelScoring):
         pooled = ("pixel_accuracy", "cohen_kappa", "matthews_correlation")
         if entry.score not in pooled:
             return super()._value(entry, counts, xp)
-        tp, fp, fn, tn = (xp.sum(one) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
+        tp, fp, fn, tn = map(xp.sum, (counts.tp, counts.fp, counts.fn, counts.tn))
         pairs = ((tp, tn), (fp, fn), (fn, fp), (tn, tp))
         return super()._value(entry, Counts.trusted(*map(xp.stack, pairs)), xp)
 

@@ -111,7 +111,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         self.high.assign(high)
         self.batches.assign(self.batches.value + 1)
         if wrong is not None or wrong_weights is not None:
-            refused = ops.stack([number_of(one) for one in (wrong, wrong_weights)])
+            refused = ops.stack([number_of(condition) for condition in (wrong, wrong_weights)])
             self.refused.assign(ops.minimum(self.refused.value + refused, 1 << 30))
         self._remember(count.maxima)
 
@@ -128,7 +128,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         known = self._counts.scores(self.low.value, self.high.value, self.refused.value)
         if self._only:
             return known[self._only]
-        return {self._prefix + key: one for key, one in known.items()}
+        return {self._prefix + key: value for key, value in known.items()}
 
     def _keys(self, output: str) -> set[str]:
         """The logged keys; Keras puts an output of several before a single score only."""
@@ -140,7 +140,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         """Raise a ValueError if another metric of the model has the same keys."""
         self._is_checked = True
         metrics = compiled_metrics()
-        mine: set[str] = next((self._keys(out) for out, one in metrics if one is self), set())
+        mine: set[str] = next((self._keys(o) for o, metric in metrics if metric is self), set())
         for output, other in metrics:
             is_ours = isinstance(other, SegmentationScores)
             theirs = other._keys(output) if is_ours else {f"{output}_{other.name}".lstrip("_")}
@@ -152,11 +152,10 @@ class SegmentationScores(Counting, keras.metrics.Metric):
                 raise ValueError(msg)
 
     def _counted(self) -> Any:
+        variables = self.low, self.high, self.refused, self.met, self.largest, self.batches
         # NumPy warns of copies of variables.
-        low, high, refused, met, largest, batches = (
-            to_host(ops.convert_to_tensor(one))
-            for one in (self.low, self.high, self.refused, self.met, self.largest, self.batches)
-        )
+        tensors = map(ops.convert_to_tensor, variables)
+        low, high, refused, met, largest, batches = map(to_host, tensors)
         if refused[0]:
             msg = (
                 f"y_true has {plural(refused[0], 'pixel')} with neither a whole number nor one-hot "

@@ -176,7 +176,7 @@ class SegmentationScores(Callback):
         stage = "test" if trainer.testing else "val"
         if not self.combine or number_of_loaders(trainer, stage) == 1:
             return ids
-        return [f"{loader}/{id_text(one)}" for one in ids]
+        return [f"{loader}/{id_text(id)}" for id in ids]
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
         loaders = 1 if self.combine else number_of_loaders(trainer, stage)

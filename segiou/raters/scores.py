@@ -51,7 +51,7 @@ def rater_agreement(
         msg = f"expected at least two raters, got {experts}; pass a folder for each"
         raise ValueError(msg)
     units = units_of(len(votes), groups, ids)
-    overlaps = np.stack([one.overlaps(len(class_names)) for one in votes])
+    overlaps = np.stack([case.overlaps(len(class_names)) for case in votes])
     over = _Over(units, level)
     pairs = _pairs(overlaps, [*combinations(everyone, 2)], class_names, over)
     agreement, unanimity, kappa, alpha = _overall(votes, experts, len(class_names), over)
@@ -167,8 +167,8 @@ def _pairs(
 def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over) -> list[Estimate]:
     """Agreement, unanimity, Fleiss' kappa and Krippendorff's alpha of the experts."""
     complete, tables = [], []
-    for one in votes:
-        panel = one.of_experts(experts)
+    for case in votes:
+        panel = case.of_experts(experts)
         table = panel.table(num_classes)
         tables.append(coincidences(table, panel.pixels).ravel())
         full = (table.sum(1) == experts) & panel.has_case.all()

@@ -384,11 +384,11 @@ def _empty(subject: _Subject) -> Iterator[str]:
     for truth in (blank, np.full_like(blank, _IGNORE)):
         part = subject.plan.count(subject.pair(truth, blank))
         subject.plan.check(part)
-        for one in subject.plan.scores.values():
-            one.values(part)
+        for score in subject.plan.scores.values():
+            score.values(part)
     nothing = Parts.joined(subject.plan.layout, [])
-    for name, one in subject.plan.scores.items():
-        if len(one.of_images(nothing)):
+    for name, score in subject.plan.scores.items():
+        if len(score.of_images(nothing)):
             yield f"{name!r} of no images must have no rows"
     subject.plan.columns(nothing)
 

@@ -47,8 +47,8 @@ def report_of(
     check_kind("title", title, str, "text")
     passed = _checked(intervals)
     others = {*run.score_plans, *CASE_SCORES}
-    measured = {one.metric: one for one in passed if one.metric in others}
-    of_pixels = [one for one in passed if one.metric not in others]
+    measured = {given.metric: given for given in passed if given.metric in others}
+    of_pixels = [given for given in passed if given.metric not in others]
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     kept = few or protocol.needs_images
     if kept and protocol.undeclared == "miss":
@@ -83,9 +83,9 @@ def report_of(
 def _checked(intervals: Any) -> list[Intervals]:
     """The given intervals, of one score or of several, as a list."""
     several = intervals if isinstance(intervals, (list, tuple)) else [intervals]
-    passed = [one for one in several if one is not None]
-    for one in passed:
-        check_kind("intervals", one, Intervals, "what Run.intervals gives")
+    passed = [given for given in several if given is not None]
+    for given in passed:
+        check_kind("intervals", given, Intervals, "what Run.intervals gives")
     return passed
 
 
@@ -116,9 +116,9 @@ def _next_steps(
 
 def _units_of(run: Run, protocol: Protocol, intervals: Sequence[Intervals]) -> Units:
     """The units of the intervals that were passed, or else those found in the ids."""
-    for one in intervals:
-        if one._over is not None and len(one._over.index) == len(run):
-            return one._over
+    for given in intervals:
+        if given._over is not None and len(given._over.index) == len(run):
+            return given._over
     images = scored_images(run, "iou", protocol)
     return design_of(images.ids, len(run), lambda: [images.of_images()]).units
 

@@ -249,9 +249,9 @@ def _spacing_of(sizes: Any, shape: tuple[int, ...]) -> tuple[float, ...] | None:
     spacing = tuple(map(float, sizes))
     orders = {spacing, spacing[::-1]}
     alike = {
-        one
-        for one in orders
-        if all(one[i] == one[j] for i, j in ((0, 1), (1, 2)) if shape[i] == shape[j])
+        order
+        for order in orders
+        if all(order[i] == order[j] for i, j in ((0, 1), (1, 2)) if shape[i] == shape[j])
     }
     fitting = alike if len({*shape}) == 2 else orders
     return fitting.pop() if len(fitting) == 1 else (math.nan,) * 3
