@@ -355,9 +355,15 @@ def _matched(
     whole = replace(job, measures=(ClusterOptions(),), run=None, shard=None)
     header = whole.header(pairing, len(pairing.pairs))
     images, scorer = _InMemory(), scorer_of(whole, pairing, header, nodata)
-    skipped = _score_into(whole, pairing.pairs, scorer, calls, executor, images, pairing.pairs)
+    stops = job.pair_by.on_error == "stop"
+    # Skipped pairs are problems of the scoring, which follows.
+    calls = calls if stops else calls._replace(on_problem=_SILENT.on_problem)
+    try:
+        skipped = _score_into(whole, pairing.pairs, scorer, calls, executor, images, pairing.pairs)
+    except ScoringInterrupted as stopped:
+        raise ScoringInterrupted(0, stopped.total) from stopped
     counted = Run(header, images.columns())
-    if skipped and (job.pair_by.on_error == "stop" or not len(counted)):
+    if skipped and (stops or not len(counted)):
         raise DataError(skipped)
     parts = counted.measured[ClusterOptions.key]
     clusters = Clusters.of(match, job.options, parts, len(counted))

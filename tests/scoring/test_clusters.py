@@ -11,7 +11,15 @@ from scipy.optimize import linear_sum_assignment
 
 import segiou
 from segiou.cli.main import main
-from segiou.scoring import match_clusters
+from segiou.labels import ClassOptions
+from segiou.scoring import (
+    Callbacks,
+    DataError,
+    Job,
+    ScoringInterrupted,
+    match_clusters,
+    score_job,
+)
 
 NAMES = ["road", "sky", "car"]
 
@@ -235,6 +243,30 @@ def test_parts_of_the_data_set_have_the_match_of_all(folders, command, tmp_path)
     merged = segiou.Run.open(both)
     assert merged.total().matrix.tolist() == whole.total().matrix.tolist()
     assert "matched by hungarian over 6 images" in command("report", both)[1]
+
+
+def test_skipped_pairs_do_not_match_and_are_reported_once(folders, tmp_path):
+    (tmp_path / "some").mkdir()
+    for i in range(6):
+        mask = np.array(Image.open(folders / "clusters" / f"{i}.png"))
+        Image.fromarray(mask if i else mask[:4]).save(tmp_path / "some" / f"{i}.png")
+    places, found = (folders / "truth", tmp_path / "some"), []
+    options = ClassOptions.of(NAMES)
+    given = {"truth": places[0], "pred": places[1], "labels": NAMES, "protocol": None}
+    job = Job.of(options, (), {**given, "match": "majority", "on_error": "skip"})
+    run = score_job(job, Callbacks(on_problem=found.append))
+    assert (len(run), len(run.skipped), len(found)) == (5, 1, 1)
+    assert "matched by majority over 5 images" in run.provenance["clusters"]
+    with pytest.raises(DataError, match=r"0\.png"):
+        segiou.score_folder(*places, labels=NAMES, match="majority")
+
+
+def test_a_run_that_is_stopped_before_the_match_has_no_pairs(folders, tmp_path):
+    places, path = (folders / "truth", folders / "clusters"), tmp_path / "a.segiou"
+    options = {"labels": NAMES, "match": "hungarian", "run": path, "workers": 1}
+    with pytest.raises(ScoringInterrupted, match="stopped after 0 of 6 pairs"):
+        segiou.score_folder(*places, **options, stop=lambda: True)
+    assert len(segiou.score_folder(*places, **options)) == 6
 
 
 @pytest.mark.parametrize(
