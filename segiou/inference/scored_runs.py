@@ -112,6 +112,12 @@ def structure_score(name: str, structures: Sequence[str]) -> Score:
     return class_score(name, one.function, tuple(structures), every, load_protocol("segiou"))
 
 
+def clusters_of(provenance: Mapping[str, Any]) -> str:
+    """The match of the clusters in the predictions of a run; empty if they are classes."""
+    first = next(iter(provenance.get("merged", ())), provenance)
+    return str(first.get("clusters", ""))
+
+
 def has_volumes(provenance: Mapping[str, Any]) -> bool:
     """Whether masks are volumes, those of a merged run included."""
     parts = (provenance, *provenance.get("merged", ()))

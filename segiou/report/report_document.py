@@ -15,6 +15,7 @@ from segiou._support.text import called, capital, listed, plural
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.notebook import NAME
 from segiou.document.parts import GAP, TIE, Cell, Column, Facts, Html, Line, Part, Section, Table
+from segiou.inference.scored_runs import clusters_of
 from segiou.labels.label_set import background_of
 from segiou.measures.score import overall_of
 from segiou.metrics.overall import pixel_accuracy
@@ -24,7 +25,6 @@ from segiou.metrics.ratio import ratio
 from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
 from segiou.report.measured import range_of, score_part, shown as shown_cell
 from segiou.report.wording import (
-    clusters_text,
     counts_text,
     interval_text,
     other_methods,
@@ -337,7 +337,7 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
         first = report.class_names[0]
         excludes = f"which this protocol leaves out; use --exclude {first}"
         yield f"the mean includes {first}, {excludes}"
-    if clusters := clusters_text(report):
+    if clusters := clusters_of(report.provenance):
         yield f"clusters: {clusters}"
     if report.unassigned.any():
         missed = f"{count(int(report.unassigned.sum()))} {report.unit}"

@@ -179,12 +179,6 @@ def aligned_text(report: ReportNumbers) -> str:
     return "".join(f", {_ALIGNED[mode]}" for mode in aligned if mode in _ALIGNED)
 
 
-def clusters_text(report: ReportNumbers) -> str:
-    """The classes of the clusters in the predictions; empty if they are classes."""
-    first = next(iter(report.provenance.get("merged", ())), report.provenance)
-    return str(first.get("clusters", ""))
-
-
 def counts_text(report: ReportNumbers) -> str:
     """Number of pairs, of pixels and of ignored pixels."""
     ignored = f"{count(report.ignored)} ignored ({ignored_text(report)})"

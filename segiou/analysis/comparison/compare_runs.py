@@ -44,7 +44,7 @@ from segiou.inference.limits import Limits
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.resampling import PairedMethod, PairedResampling
-from segiou.inference.scored_runs import unit_of_pixels
+from segiou.inference.scored_runs import clusters_of, unit_of_pixels
 from segiou.inference.significance import check_difference, holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
 from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference
@@ -172,6 +172,8 @@ def compare(
         how,
     )
     comparison = _Compared(prepared, how, design, same, detect, influential).comparison()
+    matched = any(clusters_of(getattr(run, "provenance", {})) for run in runs)
+    comparison = replace(comparison, is_matched=matched)
     return _with_uncommon(comparison, common, [*recipes.values()])
 
 

@@ -216,6 +216,8 @@ class Comparison(OverUnits, Finding, Drawable):
     protocol_scores : tuple of float
         The score of each model over all classes of the protocol, if classes are
         left out.
+    is_matched : bool
+        Whether clusters of a model were matched to classes, which tests take as fixed.
     """
 
     _plot_kind = "comparison_forest"
@@ -232,6 +234,7 @@ class Comparison(OverUnits, Finding, Drawable):
     stability: Ranking | None = None
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
+    is_matched: bool = False
 
     @property
     def too_few(self) -> bool:

@@ -317,6 +317,7 @@ def _size(value: float, comparison: Comparison) -> str:
 
 
 def _scope(comparison: Comparison) -> str:
+    fixed = " The match of clusters to classes is taken as fixed." * comparison.is_matched
     images = f"{comparison._image}s"
     others = {
         "group": f"similar {images} of other groups",
@@ -329,10 +330,10 @@ def _scope(comparison: Comparison) -> str:
     if comparison.run_scores:
         return (
             f"Scope: {others}, with these training recipes. "
-            f"Other kinds of {images} are not covered."
+            f"Other kinds of {images} are not covered.{fixed}"
         )
     rest = f"Other kinds of {images} and retraining are not covered."
-    return f"Scope: {others}, with these trained models. {rest}"
+    return f"Scope: {others}, with these trained models. {rest}{fixed}"
 
 
 def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, str, str]:

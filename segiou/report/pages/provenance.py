@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
 from segiou._support.numbers import count
+from segiou.inference.scored_runs import clusters_of
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
 from segiou.report.pages.page import plural
-from segiou.report.wording import aligned_text, clusters_text, ignored_text
+from segiou.report.wording import aligned_text, ignored_text
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
@@ -47,7 +48,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         "Truth": source.get("truth"),
         "Predictions": source.get("pred"),
         "Paired by": source.get("pairing"),
-        "Clusters": clusters_text(report),
+        "Clusters": clusters_of(source),
         "Unfinished": source.get("unfinished"),
         "Missing parts": source.get("partial"),
         "Unread measures": source.get("unread"),
