@@ -21,7 +21,7 @@ from segiou.report.pages.error_pictures import (
 )
 from segiou.report.pages.photos import found_photos
 from segiou.report.pages.picture_masks import Masks, Reader
-from segiou.report.pages.pictures import read_image
+from segiou.report.pages.pictures import photo_of
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ def panel(
     names : sequence of str, optional
         Names of the models; by default those of the runs.
     images : str or path, optional
-        Folder of the photos, see :func:`segiou.report.match_images`. They are the first
-        column, and grey below the errors.
+        Folder of the photos, see :func:`segiou.report.match_images`, or of the scans of volumes
+        (``ID.nii.gz``, or ``ID_0000.nii.gz`` of nnU-Net). They are the first column, and grey
+        below the errors.
     errors : bool
         Whether to draw the errors of each model.
     width : float, optional
@@ -145,7 +146,7 @@ def _row(
 ) -> _Row:
     """The pictures of an image."""
     truth, *preds = masks.arrays
-    photo = read_image(photos[id], truth.shape[::-1]) if id in photos else None
+    photo = photo_of(photos[id], masks) if id in photos else None
     pictures: list[Picture | None] = [colors.classes_in(mask) for mask in masks.arrays]
     if photos:
         pictures.insert(0, None if photo is None else np.asarray(photo))

@@ -11,6 +11,7 @@ import segiou
 from segiou import plots
 from segiou.cli.main import main
 from segiou.labels import LabelClass, LabelSet
+from segiou.report import save_errors
 
 pytest.importorskip("matplotlib")
 
@@ -160,6 +161,38 @@ def test_planes_of_volumes_have_their_proportions(tmp_path):
     assert box.height / box.width == pytest.approx(6 * 2 / 4)
     shown = np.asarray(figure.axes[2].images[0].get_array()).reshape(-1, 3)
     assert (shown == (248, 180, 106)).all(1).sum() == 2, "the plane with the false positives"
+
+
+@pytest.mark.parametrize("affine", [(1, 1, 1), (-1, -1, 1), (1, -1, -1)])
+@pytest.mark.parametrize("name", ["case.nii.gz", "case_0000.nii.gz"])
+def test_scans_of_volumes_are_the_plane_of_the_masks(tmp_path, affine, name):
+    nibabel = pytest.importorskip("nibabel", reason="volumes are NIfTI files")
+    truth = np.zeros((8, 10, 6), np.uint8)
+    truth[2:6, 2:7, 1:5] = 1
+    pred = truth.copy()
+    pred[2:6, 2:7, 3] = 0
+    # Bright where the masks of plane 3 have the structure, so only this plane and side fits.
+    scan = np.where((truth == 1) & (np.arange(6) == 3), 900.5, -1000.25).astype(np.float32)
+    scan[0, 0, 3] = 400
+    for folder, values in (("truth", truth), ("pred", pred), ("scans", scan)):
+        (tmp_path / folder).mkdir()
+        image = nibabel.Nifti1Image(values, np.diag([*affine, 1]))
+        nibabel.save(image, tmp_path / folder / (name if folder == "scans" else "case.nii.gz"))
+    if "_" in name:  # a second channel
+        nibabel.save(image, tmp_path / "scans" / "case_0001.nii.gz")
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2)
+    figure = plots.panel(run, ["case"], images=tmp_path / "scans")
+    assert titles(figure) == ["image", "truth", "prediction", "errors"]
+    photo, mask = (np.asarray(ax.images[0].get_array()) for ax in figure.axes[:2])
+    background = mask[-1, -1]
+    inside = (mask != background).any(-1)
+    assert (photo[inside] == 255).all() and inside.sum() == 20
+    assert (photo[~inside] == 0).sum() == 3 * (80 - 20 - 1)
+    files = save_errors(tmp_path / "errors", run, images=tmp_path / "scans")
+    assert len(files) == 4
+    nibabel.save(nibabel.Nifti1Image(scan[:5], np.eye(4)), tmp_path / "scans" / name)
+    with pytest.raises(ValueError, match=r"case.*has shape \(6, 10, 5\), but its masks"):
+        plots.panel(run, ["case"], images=tmp_path / "scans")
 
 
 def test_what_cannot_be_drawn_is_refused(runs):

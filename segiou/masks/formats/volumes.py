@@ -125,6 +125,15 @@ def scores_from_nifti(data: bytes, path: str | Path, fits: Fits) -> Volume:
     return _volume(values, header.affine, header.spacing, path, header.unit)
 
 
+def scan(path: Path) -> Volume:
+    """A scan, such as a CT: real numbers if it is NIfTI; of several channels the first."""
+    data = path.read_bytes()
+    if not str(path).lower().endswith((".nii", ".nii.gz")):
+        return volume_from_bytes(data, path)
+    volume = scores_from_nifti(data, path, lambda shape: None)
+    return volume if volume.values.ndim < 4 else replace(volume, values=volume.values[..., 0])
+
+
 # NIfTI ------------------------------------------------------------------------------------
 
 

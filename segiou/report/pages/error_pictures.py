@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,10 @@ from segiou.report.pages.picture_masks import (
     Reader,
     ScoreReader,
     adjusted_reader,
+    in_plane,
     read_indices,
 )
-from segiou.report.pages.pictures import read_image
+from segiou.report.pages.pictures import photo_of
 from segiou.runs.tables import background_of
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def masks_of(
     for pred in preds:
         wrong += ((truth != pred) & (truth != runs[0].options.num_classes)).sum((1, 2))
     plane = int(wrong.argmax())
-    return replace(masks, arrays=tuple(array[plane] for array in masks.arrays))
+    return in_plane(masks, plane)
 
 
 def save_errors(
@@ -246,8 +247,9 @@ def save_errors(
     out = OutputFolder(folder, overwrite=overwrite)
     written = []
     for rank, id in enumerate(ids, 1):
-        truth, pred = masks_of([run], id, read).arrays
-        photo = read_image(photos[id], truth.shape[::-1]) if id in photos else None
+        masks = masks_of([run], id, read)
+        truth, pred = masks.arrays
+        photo = photo_of(photos[id], masks) if id in photos else None
         pictures = {
             "truth": colors.classes_in(truth),
             "prediction": colors.classes_in(pred),

@@ -10,12 +10,16 @@ from pathlib import Path
 
 from segiou._support.arguments import check_path
 from segiou._support.text import listed
+from segiou.masks.finding import split_ending
+from segiou.masks.raw_mask import VOLUME_SUFFIXES
 
 _Files = dict[str, list[Path]]
 _IMAGE_ENDINGS = frozenset(
     (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".jp2", ".gif")
 )
 _PHOTO_ENDINGS = (".jpg", ".jpeg")
+#: Ending of the first channel of a scan in folders of nnU-Net.
+_FIRST_CHANNEL = "_0000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +91,24 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     FileNotFoundError
         If the folder does not exist.
     """
+    return _matched(folder, ids, _IMAGE_ENDINGS)
+
+
+def _matched(folder: str | Path, ids: Iterable[str], endings: frozenset[str]) -> ImageMatch:
     root = Path(folder).expanduser()
     if not root.is_dir():
         msg = f"{root} is not a folder. Pass the folder of the images"
         raise FileNotFoundError(msg)
-    files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _IMAGE_ENDINGS)
+    files = sorted(p for p in root.rglob("*") if split_ending(p.name)[1].lower() in endings)
     by_key, by_name, by_beginning = _by_names(files, root)
     photos, missing = {}, []
     for id in ids:
         name = id.rpartition("/")[2]
         candidates = by_key.get(id) or by_name.get(name) or by_beginning.get(name) or []
         if len(candidates) > 1:  # a photo beside the mask of its name
-            candidates = [p for p in candidates if p.suffix.lower() in _PHOTO_ENDINGS] or candidates
+            photos_of = [p for p in candidates if p.suffix.lower() in _PHOTO_ENDINGS]
+            channels = [p for p in candidates if _stem(p) == f"{name}{_FIRST_CHANNEL}"]
+            candidates = photos_of or channels or candidates
         if len(candidates) == 1:
             photos[id] = candidates[0]
         else:
@@ -109,11 +119,11 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
 
 
 def found_photos(folder: str | Path | None, ids: Sequence[str]) -> Mapping[str, Path]:
-    """The photos of images by id; a UserWarning if a folder has none of them."""
+    """The photos of images, or scans, by id; a UserWarning if a folder has none of them."""
     if folder is None:
         return {}
     check_path("images", folder)
-    match = match_images(folder, ids)
+    match = _matched(folder, ids, _IMAGE_ENDINGS.union(VOLUME_SUFFIXES))
     if ids and not match.files:
         warnings.warn(" ".join(match.sentences()), UserWarning, stacklevel=3)
     return match.files
@@ -125,8 +135,14 @@ def _by_names(files: Iterable[Path], root: Path) -> tuple[_Files, _Files, _Files
     by_name: _Files = defaultdict(list)
     by_beginning: _Files = defaultdict(list)
     for path in files:
-        by_key[path.relative_to(root).with_suffix("").as_posix()].append(path)
-        by_name[path.stem].append(path)
-        for end in (i for i, letter in enumerate(path.stem) if not letter.isalnum()):
-            by_beginning[path.stem[:end]].append(path)
+        stem = _stem(path)
+        by_key[path.relative_to(root).with_name(stem).as_posix()].append(path)
+        by_name[stem].append(path)
+        for end in (i for i, letter in enumerate(stem) if not letter.isalnum()):
+            by_beginning[stem[:end]].append(path)
     return by_key, by_name, by_beginning
+
+
+def _stem(path: Path) -> str:
+    """The name without extension, of which ``.nii.gz`` is one."""
+    return split_ending(path.name)[0]

@@ -132,6 +132,8 @@ class Masks:
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
     #: Numbers of the objects of each array, from 1; none where they were not scored.
     objects: tuple[Indices, ...] = ()
+    #: The plane of a volume that the arrays are, and the number of planes; from :func:`in_plane`.
+    plane: tuple[int, int] = (0, 1)
     #: For each prediction, outcomes of the true and of the predicted objects.
     outcomes: tuple[Outcomes, ...] = ()
     #: The classes with the most wrong pixels, if predictions are scores.
@@ -328,6 +330,31 @@ def _read_side(
         msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
     return _Side(values, spacing, ids, raw.outside(labels), scored, valid)
+
+
+def in_plane(masks: Masks, plane: int) -> Masks:
+    """One plane of the masks of a volume."""
+    arrays = tuple(array[plane] for array in masks.arrays)
+    return replace(masks, arrays=arrays, plane=(plane, len(masks.arrays[0])))
+
+
+def scan_plane(path: Path, masks: Masks) -> NDArray[np.uint8]:
+    """The plane of a scan that masks are, in grey."""
+    from segiou.masks.formats.volumes import scan
+
+    try:
+        values = _upright(scan(path))[0]
+    except (MaskError, OSError) as error:
+        raise PictureError(str(error)) from error
+    if values.shape != masks.full:
+        msg = f"{path} has shape {values.shape}, but its masks {masks.full}"
+        raise PictureError(msg)
+    plane, planes = masks.plane
+    shown = resized(values, (planes, *masks.arrays[0].shape))[plane].astype(float)
+    # Few voxels, such as those of metal, would leave the others dark.
+    low, high = np.nanquantile(values[:: max(1, len(values) // _VOXELS)], (0.01, 0.99))
+    grey = np.nan_to_num((shown - low) / ((high - low) or 1)).clip(0, 1)
+    return np.asarray(np.rint(255 * grey), np.uint8)
 
 
 def _upright(volume: Volume) -> tuple[NDArray[Any], tuple[float, ...]]:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from segiou.masks.raw_mask import VOLUME_SUFFIXES
 from segiou.masks.windows import resized
 from segiou.report.pages.page import Color
-from segiou.report.pages.picture_masks import Masks, PictureError, Shape, reduced
+from segiou.report.pages.picture_masks import Masks, PictureError, Shape, reduced, scan_plane
 
 #: Widths in decreasing order, tried until the pictures of an image fit its part of the page.
 _WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)
@@ -149,6 +150,13 @@ def data_uri(image: Image.Image, kind: str, **options: Any) -> str:
     out = io.BytesIO()
     image.save(out, kind, **{"optimize": True, **options})
     return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def photo_of(path: Path, masks: Masks) -> Image.Image:
+    """The photo of an image at the size of its masks; of a volume the plane of its scan."""
+    if path.name.lower().endswith(VOLUME_SUFFIXES):
+        return Image.fromarray(scan_plane(path, masks)).convert("RGB")
+    return read_image(path, masks.arrays[0].shape[::-1])
 
 
 def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
