@@ -1,9 +1,10 @@
 """Speed of reading mask files: ``python -m benchmarks.reading [--rounds N]``.
 
 Masks and PNG files of ids are read by segiou, Pillow and OpenCV; ``inflate`` is the lower bound,
-zlib-ng's decompression of the same bytes. Panoptic folders are scored by segiou and by panopticapi,
-each in one thread, and by two threads of segiou. The results are checked. All tools alternate
-within each round, and medians of processor times are shown.
+zlib-ng's decompression of the same bytes. Folders of class masks and panoptic folders are scored by
+segiou and other packages, each in one thread, beside decoding their files alone, and by two threads
+of segiou. The results are checked. All tools alternate within each round, and medians of processor
+times are shown.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -197,6 +200,74 @@ def panopticapi(root: Path) -> Any:
         return pq_compute_single_core(0, pairs, root / "truth", root / "pred", categories)
 
 
+def hotcoco_panoptic(root: Path) -> Any:
+    from hotcoco.panoptic import PanopticEval
+
+    found = PanopticEval(
+        root / "truth.json", root / "pred.json", gt_folder=root / "truth", pred_folder=root / "pred"
+    )
+    found.evaluate()
+    return found.results()
+
+
+def decode(paths: Sequence[Path], scratch: Scratch) -> None:
+    """The limit: only the pixels of all files."""
+    for path in paths:
+        read_png(path.read_bytes(), scratch=scratch)
+
+
+def score_masks(root: Path, classes: int) -> NDArray[Any]:
+    options: dict[str, Any] = {"labels": segiou.LabelSet.numbered(classes), "ignore": classes}
+    run = segiou.score_folder(root / "truth", root / "pred", workers=1, **options)
+    return run.total().matrix
+
+
+def hotcoco_masks(root: Path, classes: int) -> NDArray[Any]:
+    from hotcoco.semantic import SemanticEval
+
+    found = SemanticEval(classes, ignore_index=classes)
+    found.update_folders(root / "truth", root / "pred")
+    return found.confusion()
+
+
+def vernier_masks(root: Path, classes: int) -> NDArray[Any]:
+    from vernier.semantic import Dataset, Evaluator, Predictions
+
+    truth, pred = (dict(enumerate(sorted((root / s).iterdir()))) for s in ("truth", "pred"))
+    known = Dataset.from_files(truth, classes, classes)
+    found = Evaluator().evaluate(known, Predictions.from_files(pred))
+    return np.asarray(found.confusion_matrix.counts()).reshape(classes, classes)
+
+
+def mask_table(rounds: int) -> str:
+    """Folders of 59 street masks, from their files to the matrix."""
+    task = inputs.camvid().first(59)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for side, masks in (("truth", task.truths), ("pred", task.preds)):
+            (root / side).mkdir()
+            for number, mask in enumerate(masks):
+                (root / side / f"{number:03}.png").write_bytes(encoded(mask))
+        contestants = {OURS: partial(score_masks, root, task.num_classes)}
+        for name, score in (("hotcoco", hotcoco_masks), ("vernier", vernier_masks)):
+            if find_spec(name):
+                contestants[name] = partial(score, root, task.num_classes)
+        matrices = [score() for score in contestants.values()]
+        if not all(np.array_equal(matrix, matrices[0]) for matrix in matrices):
+            msg = "the packages count different matrices"
+            raise AssertionError(msg)
+        limit = partial(decode, sorted(root.glob("*/*.png")), Scratch())
+        times = seconds({**contestants, "decoding": limit}, rounds)
+    return folder_rows("59 street masks, 480 × 360", times, len(task.truths))
+
+
+def folder_rows(name: str, times: Mapping[str, float], images: int) -> str:
+    each = [
+        f"{1000 * taken / images:.2f} ({taken / times[OURS]:.1f} ×)" for taken in times.values()
+    ]
+    return table(["ms per image", *times], [[name, *each]])
+
+
 def panoptic_table(rounds: int, images: int = 1000) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
@@ -208,16 +279,17 @@ def panoptic_table(rounds: int, images: int = 1000) -> str:
         ]:
             msg = "segiou and panopticapi count different segments"
             raise AssertionError(msg)
-        contestants = {
+        contestants: dict[str, Callable[[], Any]] = {
             OURS: partial(score_panoptic, root),
             "panopticapi": partial(panopticapi, root),
         }
+        if find_spec("hotcoco"):
+            contestants["hotcoco"] = partial(hotcoco_panoptic, root)
+        contestants["decoding"] = partial(decode, sorted(root.glob("*/*.png")), Scratch())
         times = seconds(contestants, rounds)
         gain = thread_gain(root, rounds)
-    each = [1000 * taken / images for taken in times.values()]
-    row = ["COCO panoptic, 640 × 480", *(f"{t:.2f}" for t in each), f"{each[1] / each[0]:.1f}"]
-    head = ["ms per image", *times, "× panopticapi", "two threads"]
-    return table(head, [[*row, f"{gain:.2f} × as fast as one"]])
+    rows = folder_rows("COCO panoptic, 640 × 480", times, images)
+    return f"{rows}Two threads are {gain:.2f} × as fast as one by the clock.\n"
 
 
 def thread_gain(root: Path, rounds: int) -> float:
@@ -237,7 +309,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
+    os.environ.setdefault("RAYON_NUM_THREADS", "1")
     print(reading_table(rounds))
+    print(mask_table(rounds))
     print(panoptic_table(min(rounds, 5)))
 
 

@@ -262,9 +262,9 @@ def _threads(workers: int | None) -> Engine:
     try:
         threading.Thread(target=int).start()
     except RuntimeError:
-        return Engine(_AtOnce(), 1, 0.02, False)
+        return Engine(_AtOnce(), 1, 0.1, False)
     count = workers or os.cpu_count() or 1
-    return Engine(ThreadPoolExecutor(count, thread_name_prefix="segiou"), count, 0.02, False)
+    return Engine(ThreadPoolExecutor(count, thread_name_prefix="segiou"), count, 0.1, False)
 
 
 def _processes(count: int) -> Engine:
@@ -366,7 +366,7 @@ def _given(executor: ExecutorLike, workers: int | None) -> Engine:
     known = (getattr(created, name, None) for name in ("_max_workers", "num_workers"))
     slots = workers or next((n for n in known if n), None) or 2 * (os.cpu_count() or 1)
     in_process = isinstance(created, ThreadPoolExecutor)
-    return Engine(created, int(slots), 0.02 if in_process else 0.2, not in_process, renew)
+    return Engine(created, int(slots), 0.1 if in_process else 0.2, not in_process, renew)
 
 
 def task_of(scorer: PairScorer, *, remote: bool) -> Task:
