@@ -40,7 +40,7 @@ from segiou.scoring.problems import (
     UNDECLARED,
     DataError,
     ScoringInterrupted,
-    as_one_class,
+    may_be_ids,
 )
 from segiou.scoring.proposed_pairs import best_proposals, scorer_of
 from segiou.scoring.region_advice import regions_text
@@ -507,9 +507,9 @@ def _better_labels(
         return color_fits_text(scorer, pairs, command)
     undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
     of_truth = {v for p in undeclared if NOT_IGNORED not in p.text for v in p.values}
-    as_one = as_one_class(of_truth, "truth", job.options)
-    are_ids = bool(as_one) and len(of_truth) > 1
-    if 2 * len(undeclared) >= len(problems) and not (job.reading.class_files or are_ids):
+    are_most = 2 * len(undeclared) >= len(problems)
+    are_ids = len(of_truth) > 1 and may_be_ids(of_truth, job.options)
+    if are_most and not (job.reading.class_files or are_ids):
         least = None if problems else least_mean(run)
         if problems or least is not None:
             from segiou.scoring.label_fits import fits_text
@@ -531,12 +531,19 @@ def _better_labels(
     paths = [pair.truth for pair in pairs]
     predicted = [v for p in undeclared if NOT_IGNORED in p.text for v in p.values]
     better = better_label_set(labels, job.sources[0], paths, predicted, certain=not problems)
-    if not better or not problems:
+    if not problems:
         return better
+    as_one = ""
+    if {p.where for p in undeclared} & {*paths} and may_be_ids(of_truth, job.options):
+        from segiou.scoring.label_fits import ids_text
+
+        as_one = capital(ids_text(scorer, pairs))
+    if not better:
+        return as_one
     ignored = sorted({v for p in undeclared if "--ignore" in p.text for v in p.values})
     instead = ",".join(map(str, ignored))
     also = f"\nTo ignore these pixels instead: --ignore {instead}" if ignored else ""
-    also += f"\n{capital(as_one)}" if as_one else ""
+    also += f"\n{as_one}" if as_one else ""
     return f"{better[0].upper()}{better[1:]}{also}"
 
 

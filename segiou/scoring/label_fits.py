@@ -27,6 +27,7 @@ from segiou.scoring.file_values import FileContent, read_values, with_greys_as_v
 from segiou.scoring.inspection import summary_of
 from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
+from segiou.scoring.problems import as_one_class_of, may_be_ids
 from segiou.scoring.trials import SAMPLE, sampled, scored
 
 #: Most classes of which each in turn is taken to be missing from the predictions.
@@ -150,6 +151,20 @@ def fits_text(
     rows = sorted(tried, key=lambda fit: (-round(fit.mean_iou, 9), len(fit.text)))
     lines = (f"  {_joined(command, fit.text)}  # {percent(fit.mean_iou)}" for fit in rows)
     return "\n".join([f"{lead}:", *lines])
+
+
+def ids_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
+    """The options that read ids of objects as one class, on each side that has them."""
+    options, sample = scorer.header.options, sampled(pairs, SAMPLE)
+    sides = {"truth": scorer.truth_source, "pred": scorer.pred_source}
+    found = []
+    for place, (side, source) in enumerate(sides.items()):
+        read = (read_values(source, pair.sides[place]) for pair in sample)
+        pixels = (one.pixels for one in read if isinstance(one, FileContent))
+        declared = options.labels.declared_values.union(options.ignore)
+        values = {*chain.from_iterable(pixels)} - declared
+        found += [side] * may_be_ids([*values], options)
+    return as_one_class_of(found)
 
 
 def _joined(command: str, options: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import ge
 from typing import Any, TypeVar
 
@@ -219,13 +219,23 @@ def _undeclared_pattern(
 
 def as_one_class(values: Collection[int], side: str, options: ClassOptions) -> str:
     """The option that reads ids of objects as the second of two classes; empty for others."""
+    return as_one_class_of([side]) if may_be_ids(values, options) else ""
+
+
+def may_be_ids(values: Collection[int], options: ClassOptions) -> bool:
+    """Whether undeclared values may be ids of objects of the second of two classes."""
     declared = {*options.labels.class_values[0], *options.labels.class_values[-1]}
     is_binary = options.num_classes == 2 and {0, 1} <= declared
-    if not is_binary or min(values, default=0) < 2 or 255 in values:
-        return ""
+    return is_binary and min(values, default=0) >= 2 and 255 not in values
+
+
+def as_one_class_of(sides: Iterable[str]) -> str:
+    """The options that read ids of objects as one class on these sides."""
+    several = [*sides]
+    python = ", ".join(f"{side}_threshold=1" for side in several)
+    command = " ".join(f"--{side}-threshold 1" for side in several)
     return (
-        f"if all values from 1 on are one class, such as ids of objects, pass {side}_threshold=1 "
-        f"(--{side}-threshold 1)"
+        f"if all values from 1 on are one class, such as ids of objects, pass {python} ({command})"
     )
 
 

@@ -25,6 +25,8 @@ from segiou.scoring.trials import sampled
 
 #: Pairs of a proposal that are scored, and the most bytes of a file.
 _SAMPLE, _LARGE = 8, 1 << 24
+#: Factor by which other pairs must raise the mean IoU of pairs that can be scored.
+_MUCH = 1.5
 
 
 class Trial(NamedTuple):
@@ -74,9 +76,15 @@ def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
         return placed
     if pairing.pairs and pairing.missing and not pairing.proposals:
         now = _trial(Proposal(pairing, {}), job, job)
-        if now is None or len(now.run):
+        if now is None:
             return pairing, None
-        pairing = instead(pairing, *(source.find() for source in job.sources))
+        other = instead(pairing, *(source.find() for source in job.sources))
+        if len(now.run):  # the pairs at hand may be of other files, if others fit much better
+            better, trial = _best(other, job, [(proposal, job) for proposal in other.proposals])
+            mean = np.nan_to_num(now.run.report().mean_iou)
+            is_better = bool(better.proposals) and better.proposals[0].mean_iou > _MUCH * mean
+            return (better, trial) if is_better else (pairing, None)
+        pairing = other
     return _best(pairing, job, [(proposal, job) for proposal in pairing.proposals])
 
 

@@ -137,3 +137,27 @@ def test_annotations_beside_photographs(capsys):
     found = mean_iou(capsys, "truth/annotations.json", "pred", "--labels", "2")
     inner, outer = 6 * 8, 320 - 64 - 2 * 8
     assert found == pytest.approx((inner / (64 + 16) + outer / (320 - inner)) / 2)
+
+
+@pytest.mark.parametrize("options", ["--labels binary", "--objects labels"])
+def test_ids_of_cellpose_beside_their_images(capsys, options):
+    """001_masks beside 001_img, predictions 001_img_cp_masks: the images may not be scored."""
+    inside = np.kron(np.ones((2, 2), int), np.pad(np.ones((6, 8), int), 1))
+    sides = []
+    for i in range(3):
+        ids = [np.kron(RNG.permutation(9)[:4].reshape(2, 2), np.ones((8, 10), int)) for _ in "tp"]
+        truth, pred = (one * inside for one in ids)
+        sides.append((truth > 0, pred > 0))
+        write_mask(Path(f"truth/00{i}_masks.png"), truth)
+        write_mask(Path(f"truth/00{i}_img.png"), RNG.integers(0, 250, truth.shape))
+        write_mask(Path(f"pred/00{i}_img_cp_masks.png"), pred)
+    command = ["truth", "pred", *options.split()]
+    said = said_of(capsys, *command)
+    suffixes = "--truth-suffix _masks --pred-suffix _img_cp_masks"
+    assert suffixes in said
+    more = "--truth-threshold 1 --pred-threshold 1"
+    assert (more in said) == ("binary" in options)
+    t, p = (np.array(side) for side in zip(*sides, strict=True))
+    expected = np.mean([(t & p).sum() / (t | p).sum(), (~t & ~p).sum() / (~t | ~p).sum()])
+    words = f"{suffixes} {more if 'binary' in options else ''}".split()
+    assert mean_iou(capsys, *command, *words) == pytest.approx(expected)
