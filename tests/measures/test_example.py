@@ -57,7 +57,7 @@ def test_the_example_of_the_page(tmp_path, folders):
     done = run(site, "-m", "segiou", "measures", "drift", "--format", "json")
     (listed,) = json.loads(done.stdout)["measures"]
     assert listed["scores"] == [
-        {"name": "drift", "title": "drift", "unit": "px", "better": "lower"}
+        {"name": "drift", "title": "drift", "unit": "px", "better": "lower", "overall": "mean"}
     ]
     assert listed["options"] == {"axis": "-1"}
     assert listed["package"] == "drift-measure 1.0"
