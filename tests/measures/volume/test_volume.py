@@ -241,3 +241,15 @@ def test_one_case_has_a_bias_alone():
     (one,) = json.loads(run.report().to_json())["volume"]["agreement"].values()
     assert (one["bias"], one["sd"], one["low_interval"]) == (1, None, [None, None])
     assert "bias" in str(run.report())
+
+
+def test_relative_differences_are_those_of_medpy():
+    binary = pytest.importorskip("medpy.metric.binary")
+    rng = np.random.default_rng(1)
+    truth, pred = rng.random((2, 5, 6, 7, 8)) < rng.random((2, 5, 1, 1, 1))
+    names = {"labels": ["air", "organ"], "measures": ["volume"], "spacing": (1, 2, 3)}
+    run = segiou.score([*truth.astype(int)], [*pred.astype(int)], **names)
+    for row, *pair in zip(run.rows(), pred, truth, strict=True):
+        wanted = binary.ravd(*pair)
+        assert row["volume_difference_relative:organ"] == pytest.approx(wanted)
+        assert row["volume_error_relative:organ"] == pytest.approx(abs(wanted))
