@@ -364,7 +364,8 @@ def _matched(
         raise ScoringInterrupted(0, stopped.total) from stopped
     counted = Run(header, images.columns())
     if skipped and (stops or not len(counted)):
-        raise DataError(skipped)
+        are_colors = all(problem.text.startswith(NO_COLORS) for problem in skipped)
+        raise DataError(skipped, "Save cluster numbers instead of their colours" * are_colors)
     parts = counted.measured[ClusterOptions.key]
     clusters = Clusters.of(match, job.options, parts, len(counted))
     return replace(job, options=clusters.options, clusters=str(clusters))

@@ -298,6 +298,19 @@ def test_values_that_are_not_cluster_numbers_are_refused():
             match_clusters(wrong)
 
 
+def test_colours_of_clusters_are_refused(folders, command, tmp_path):
+    (tmp_path / "colors").mkdir()
+    for path in (folders / "clusters").iterdir():
+        colors = np.multiply.outer(np.array(Image.open(path)), np.array([37, 13, 1], np.uint8))
+        Image.fromarray(colors).save(tmp_path / "colors" / path.name)
+    truth, _, *labels = options_of(folders)
+    code, _, noted = command(
+        "score", truth, str(tmp_path / "colors"), *labels, "--match", "majority"
+    )
+    assert code == 3
+    assert "Save cluster numbers instead of their colours" in " ".join(noted.split())
+
+
 def test_scores_are_refused_in_folders(folders, command):
     code, _, noted = command("score", *options_of(folders), "--match", "majority", "--scores")
     assert code == 2
