@@ -120,4 +120,5 @@ def test_rules_and_tests_of_several_folders_pass_without_one(folder, tmp_path):
 
 @pytest.mark.gate
 def test_rules_and_files_on_the_folders_pass_without_all(copy):
-    passes(copy, *RULES, *files_on(WORDS, copy))
+    # Frameworks and browsers run for long whatever is deleted; of theirs, the tests with marks do.
+    passes(copy, *RULES, *files_on(WORDS, copy), "-m", "not (gate or frameworks or browser)")
