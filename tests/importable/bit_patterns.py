@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 #: Cases of each test of random bits: many in the gate, where it runs under sanitizers as well.
-CASES = 100 if os.environ.get("SEGIOU_SANITIZE") == "1" else 6
+CASES = 40 if os.environ.get("SEGIOU_SANITIZE") == "1" else 6
 #: Bits in total, and bits of the fraction.
 WIDTHS = {"float16": (16, 10), "bfloat16": (16, 7), "float32": (32, 23), "float64": (64, 52)}
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
