@@ -45,6 +45,18 @@ def test_values_are_those_that_were_written(written, layout, predictor):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["whole", "strips", "tiles"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+def test_areas_of_one_label_are_those_that_were_written(tmp_path, dtype, layout):
+    ends = np.iinfo(dtype)
+    labels = np.random.default_rng(1).choice([0, 7, ends.min, ends.max], (40, 5)).astype(dtype)
+    labels = labels.repeat(60, axis=1)
+    labels[9], labels[11, 123:125] = 0, 3
+    tifffile.imwrite(tmp_path / "a.tif", labels, compression="zlib", predictor=True, **layout)
+    found = from_tiff((tmp_path / "a.tif").read_bytes(), tmp_path / "a.tif")
+    np.testing.assert_array_equal(found.values, labels)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["whole", "strips", "tiles"])
 def test_no_flipped_bit_changes_labels(written, layout):
     path, at, size = written(predictor=True, **layout)
     data, rejected = path.read_bytes(), 0

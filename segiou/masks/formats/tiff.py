@@ -438,9 +438,22 @@ def _inflated(page: Any, packed: bytes, segment: int, path: str | Path) -> NDArr
         what = "large" if len(unpacked) > most else "short"
         raise MaskError(path, f"is a corrupt TIFF: tile or strip {segment} is too {what}")
     pixels = np.frombuffer(unpacked, dtype, rows * wide).reshape(rows, wide)
-    if page.predictor == 2:
-        pixels = pixels.astype(page.dtype).cumsum(axis=1, dtype=page.dtype)
-    return pixels
+    return _row_sums(pixels.astype(page.dtype)) if page.predictor == 2 else pixels
+
+
+def _row_sums(steps: NDArray[Any]) -> NDArray[Any]:
+    """The sum of each pixel and all to its left in the row, modulo the range of the type."""
+    rows, width = steps.shape
+    is_step = steps != 0  # labels have few, and sums of one or two bytes per pixel take long
+    is_step[:, 0] = True
+    if steps.itemsize > 2 or 16 * np.count_nonzero(is_step) > steps.size:
+        return steps.cumsum(axis=1, dtype=steps.dtype)
+    at = np.flatnonzero(is_step)
+    sums = steps.ravel()[at].cumsum(dtype=steps.dtype)
+    first = np.searchsorted(at, width * np.arange(rows))
+    before = sums[first] - steps[:, 0]
+    sums -= np.repeat(before, np.diff(first, append=len(at)))
+    return np.repeat(sums, np.diff(at, append=steps.size)).reshape(steps.shape)
 
 
 def _encoding(page: Any) -> str:
