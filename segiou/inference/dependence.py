@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
@@ -175,19 +175,36 @@ def _error(sequences: Sequences) -> float:
 def _autocorrelations(values: Floats, members: Members, centre: float | None = None) -> Floats:
     """Correlations ρ_1, ρ_2, … along sequences, about a centre or about the mean of each sequence.
 
-    They are 0 where nothing varies but for rounding.
+    They are 0 where nothing varies but for rounding, and after those that the window covers.
     """
+    series = [*_deviations(values, members, centre)]
     number = sum(map(len, members))
-    total = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number) + 1)
-    for images in members:
-        series = values[images]
-        if np.isnan(series).all():
-            continue
-        deviations = np.nan_to_num(series - (np.nanmean(series) if centre is None else centre))
-        for lag in range(min(len(total), len(images))):
-            total[lag] += deviations[lag:] @ deviations[: len(images) - lag]
-    variance, *covariances = total / number
-    return np.array(covariances) / variance if variance >= _ROUNDING else 0 * total[1:]
+    correlations = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number))
+    variance = _products(series, 0) / number
+    done = 0 if variance >= _ROUNDING else len(correlations)
+    while done < len(correlations):
+        lags = range(done, min(2 * done or 16, len(correlations)))
+        correlations[lags] = [_products(series, 1 + lag) / number / variance for lag in lags]
+        done = lags.stop
+        if 2 * (1 + _negligible_from(correlations[:done], number)) <= done:
+            break
+    return correlations
+
+
+def _deviations(values: Floats, members: Members, centre: float | None) -> Iterator[Floats]:
+    """Deviations along sequences, of equal length as columns (L, S); 0 where undefined."""
+    sizes = np.array([*map(len, members)])
+    order, starts = np.concatenate(members), sizes.cumsum() - sizes
+    for size in np.unique(sizes):
+        series = values[order[np.arange(size)[:, None] + starts[sizes == size]]]
+        series = series[:, ~np.isnan(series).all(0)]
+        yield np.nan_to_num(series - (np.nanmean(series, 0) if centre is None else centre))
+
+
+def _products(series: Sequence[Floats], lag: int) -> float:
+    """Sum of the products of deviations at this distance."""
+    parts = ((part[lag:], part[: len(part) - lag]) for part in series if lag < len(part))
+    return sum(float(np.einsum("ij,ij", after, before)) for after, before in parts)
 
 
 def _negligible(number: int) -> int:
@@ -195,12 +212,17 @@ def _negligible(number: int) -> int:
     return max(5, int(math.log10(number)))
 
 
-def _windowed(correlations: Floats, number: int) -> Floats:
-    """Correlations ρ_1, ρ_2, … under the flat-top window of Politis and White."""
+def _negligible_from(correlations: Floats, number: int) -> int:
+    """Place from which correlations are negligible; their number if there is none."""
     run, most = _negligible(number), len(correlations)
     small = np.abs(correlations) < 2 * math.sqrt(math.log10(number) / number)
-    starts = (k for k in range(most - run) if small[k : k + run].all())
-    width = min(2 * (1 + next(starts, most)), most)
+    return next((k for k in range(most - run) if small[k : k + run].all()), most)
+
+
+def _windowed(correlations: Floats, number: int) -> Floats:
+    """Correlations ρ_1, ρ_2, … under the flat-top window of Politis and White."""
+    most = len(correlations)
+    width = min(2 * (1 + _negligible_from(correlations, number)), most)
     window = np.clip(2 * (1 - np.arange(1, most + 1) / width), 0, 1)
     return np.asarray(window * correlations)
 

@@ -64,7 +64,8 @@ class Paired:
     @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
     def of(cls, a: Statistic, b: Statistic, permutations: int = 10_000, seed: int = 0) -> Paired:
         """Leave out and exchange the units of one score of two models; no median or percentile."""
-        steps = np.concatenate([*steps_of(b)]) - np.concatenate([*steps_of(a)])
+        both = zip(steps_of(a), steps_of(b), strict=True)
+        steps = np.concatenate([after - before for before, after in both])
         permuted = permutation_test(a, b, permutations, seed)
         seen = np.minimum(a.seen, b.seen)
         return cls(b.values - a.values, seen, steps, permuted, bounds_of(b), only_class([a, b]))

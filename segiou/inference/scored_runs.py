@@ -18,12 +18,15 @@ from segiou.inference.statistics import (
     over_images,
     scored_counts,
 )
-from segiou.inference.units import HasCounts, ImageParts, Metric, is_large
+from segiou.inference.units import HasCounts, ImageParts, Metric
 from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score import Score
 from segiou.measures.score_names import ScoreName, members_of, not_measured, read_name
 from segiou.metrics.pixel_scores import CASE_SCORES, PIXEL_SCORES
 from segiou.metrics.protocols import Protocol, load_protocol
+
+#: Numbers of the counts of all images that are kept in memory, 800 MB.
+_MOST_COUNTS = 10**8
 
 
 def scored_images(
@@ -60,8 +63,8 @@ def scored_images(
 def _class_counts(run: Any) -> Counts | ImageParts:
     """Counts of classes in each image of a run or report."""
     number, classes = len(run.ids), len(run.class_names)
-    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
-        # In parts, because all of them would not fit into memory.
+    if hasattr(run, "count_parts") and 4 * number * classes > _MOST_COUNTS:
+        # In parts, which are read again each time, because all would not fit into memory.
         return ImageParts(number, classes, run.count_parts)
     counts: Counts | None = run.per_image if hasattr(run, "per_image") else run.counts
     if counts is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
@@ -138,8 +139,8 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     plain = cache(partial(_prefixes, ids))
     candidates: list[Sequences] = []
     for numbers in range(1, min(_MOST_NUMBERS, fewest - after) + 1):
-        names = ["".join(texts[: -2 * (numbers + after)]) for texts in parts]
-        sizes = np.unique(names, return_counts=True)[1]
+        names = _alike("".join(texts[: -2 * (numbers + after)]) for texts in parts)
+        sizes = np.array([*Counter(names).values()])
         if 2 * (sizes == 1).sum() <= len(sizes) and len(ids) >= 2 * len(sizes):
             place = r"\d+" + r"\D+\d+" * (numbers - 1)
             pattern = rf"{start}{place}\D*{re.escape(ending)}$"
@@ -183,8 +184,14 @@ def _steps(numbers: Sequence[int | None]) -> Iterator[int]:
 
 def _prefixes(ids: Sequence[str], mark: str) -> list[str] | None:
     """The text of each id before a mark; None if one starts with it."""
-    found = [id.partition(mark)[0] for id in ids]
+    found = _alike(id.partition(mark)[0] for id in ids)
     return found if all(found) else None
+
+
+def _alike(texts: Iterable[str]) -> list[str]:
+    """Texts, of which equal ones are one object: those of many ids would fill the memory."""
+    known: dict[str, str] = {}
+    return [known.setdefault(text, text) for text in texts]
 
 
 def _is_same(groups: Sequence[str], names: Sequence[str]) -> bool:

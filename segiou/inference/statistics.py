@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, cast, get_args
@@ -14,13 +14,16 @@ from segiou._support.arguments import check_choice, check_kind, read_several
 from segiou.counting.counts import Counts
 from segiou.inference.least_steps import least_steps
 from segiou.inference.units import (
+    MOST_RESAMPLED,
     ImageParts,
+    ManyRows,
     Metric,
     Table,
     Units,
     is_large,
     resampled_sums,
     row_parts,
+    row_sums,
     unit_sums,
 )
 from segiou.measures.parts import Parts
@@ -165,14 +168,27 @@ class Statistic:
         present : ndarray of bool, shape (N, C)
             Whether the truth of each of the N images has each class.
         """
-        classes = units.sums(present[images].astype(np.int64)) > 0
+        hits = _hits(units, [present[images].astype(np.int64)])
         if self.median_of is not None:
-            seen = _seen(self.score, classes)
+            seen = _seen(self.score, units, hits)
             return _of_medians(self.score, self.median_of[images], units, seen, None)
-        sums = units.sums(self.sums[images])
-        seen = _seen(self.score, classes, sums)
+        if units.kind == "image":
+            sums = self.sums if images.all() else self.sums[images]
+        else:
+            index = np.full(len(images), -1)
+            index[images] = units.index
+            sums = self.summed(images, index, len(units))
+        seen = _seen(self.score, units, hits, sums)
         some = None if self.images is None else self.images.where(images)
         return replace(self, units=units, sums=sums, seen=seen, images=some)
+
+    def summed(self, images: NDArray[np.bool_], index: NDArray[np.intp], groups: int) -> Any:
+        """Sums (G, F) of some images over groups, if this is over single images."""
+        if self.images is None or not isinstance(self.sums, ManyRows):
+            return row_sums(self.sums, np.where(images, index, -1), groups)
+        several = self.images.where(images)
+        rows = ManyRows(lambda: map(self.score.sums, several.parts()), several.number)
+        return rows.summed(index[images], groups)
 
     def of_unit(self, images: Any) -> Floats:
         """Values of some images as one unit, if this is over single images.
@@ -204,8 +220,8 @@ class Statistic:
         table = resampled_sums(self.sums)
         if table.dtype.kind == "f":
             return cast("Table", table)
-        numbers = self.sums if isinstance(self.sums, np.ndarray) else self.sums.data
-        most = int(np.abs(numbers).max(initial=0)) * len(self.units)
+        numbers = table if isinstance(table, np.ndarray) else table.data
+        most = int(np.abs(numbers).max(initial=0)) * table.shape[0]
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
@@ -329,26 +345,43 @@ class ScoredImages:
             msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"
             raise ValueError(msg)
         score = self.score_by(aggregate)
-        classes: Any = np.zeros((len(units), 0), bool)
+        hits = np.zeros(0, np.int64)
         if score.names:
-            classes = unit_sums(units, map(score.seen_in, self.images.parts())) > 0
+            hits = _hits(units, map(score.seen_in, self.images.parts()))
         if score.median_of is not None:
             values = self.images.joined(score.median_of)
-            return _of_medians(score, values, units, _seen(score, classes), aggregate)
-        sums = unit_sums(units, map(score.sums, self.images.parts()))
-        seen = _seen(score, classes, sums)
+            return _of_medians(score, values, units, _seen(score, units, hits), aggregate)
+        sums = self._sums(score, units)
+        seen = _seen(score, units, hits, sums)
         over = aggregate or score.over
         return Statistic(score, units, sums, seen, over, images=self.images)
 
+    def _sums(self, score: Score, units: Units) -> Any:
+        """Sums of units (U, F), which are computed when they are read if these are many images."""
+        images = self.images
+        rows = ManyRows(lambda: map(score.sums, images.parts()), images.number)
+        is_many = units.kind == "image" and images.width and images.number > MOST_RESAMPLED
+        return rows if is_many and is_large(*rows.shape) else unit_sums(units, rows.parts())
 
-def _seen(score: Score, classes: Any, sums: Any = None) -> NDArray[np.int64]:
-    """Units with the score, then with each class, from those (U, C) whose truth has it."""
-    seen = np.array([classes.shape[0], *classes.sum(0)])
+
+def _hits(units: Units, parts: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """Units whose truth has each class (C,), from images (n, C) whose truth has it."""
+    if units.kind == "image":
+        return np.asarray(sum((part > 0).sum(0) for part in parts))
+    return np.asarray((unit_sums(units, parts) > 0).sum(0))
+
+
+def _seen(
+    score: Score, units: Units, hits: NDArray[np.int64], sums: Any = None
+) -> NDArray[np.int64]:
+    """Units with the score, then with each class, from those whose truth has it (C,)."""
+    seen = np.array([len(units), *hits])
     if score.row is not None:
         seen[0] = seen[1]
     elif sums is not None and score.over in ("I", "image", "image-class"):
         # Denominators are last; the score's is the first of them.
-        seen[0] = (sums[:, [-1 - len(score.names)]] > 0).sum()
+        place = -1 - len(score.names)
+        seen[0] = sum(int((part[:, place] > 0).sum()) for part in row_parts(sums))
     return seen
 
 

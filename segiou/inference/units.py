@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol as Structure, TypeVar
 
@@ -15,7 +16,7 @@ from segiou._support.arguments import check_kind, read_several
 from segiou._support.names import composed
 from segiou._support.table_files import cell_text
 from segiou.counting.counts import Counts, check_counts
-from segiou.measures.parts import Parts, row_parts as row_parts
+from segiou.measures.parts import Parts, row_parts as parts_of_rows
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -104,14 +105,10 @@ class Units:
         """
         if self.kind == "image":
             return per_image
-        from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
-
         rows: Any = per_image
         number = rows.shape[0]
         flat = rows.reshape(number, -1) if isinstance(rows, np.ndarray) else rows
-        index = self.index[first : first + number]
-        members = np.ones(number, rows.dtype), (index, np.arange(number))
-        totals: Any = sparse.csr_array(members, shape=(len(self), number)) @ flat
+        totals = group_sums(flat, self.index[first : first + number], len(self))
         table: T = totals.reshape(len(self), *rows.shape[1:])
         return table
 
@@ -357,6 +354,61 @@ class ImageParts:
         return np.concatenate([*map(function, self.parts())])
 
 
+@dataclass(frozen=True, eq=False)
+class ManyRows:
+    """Rows of very many images (N, F), computed from their counts each time that they are read."""
+
+    parts: Callable[[], Iterator[NDArray[Any]]]
+    number: int
+
+    @cached_property
+    def _first(self) -> NDArray[Any]:
+        return next(self.parts())[:0].copy()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type."""
+        return self._first.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of rows and columns."""
+        return self.number, self._first.shape[1]
+
+    def sum(self, axis: int) -> NDArray[Any]:
+        """Sum along the first axis."""
+        return np.asarray(sum(part.sum(axis) for part in self.parts()))
+
+    def summed(self, index: NDArray[np.intp], groups: int) -> NDArray[Any]:
+        """As :func:`group_sums`."""
+        total, start = np.zeros((groups, self.shape[1]), self.dtype), 0
+        for part in self.parts():
+            total += group_sums(part, index[start : start + len(part)], groups)
+            start += len(part)
+        return total
+
+    def __getitem__(self, taken: NDArray[np.bool_]) -> NDArray[Any]:
+        starts = np.cumsum([0, *map(len, self.parts())])
+        places = zip(starts, self.parts(), strict=False)  # the last start is the end
+        chosen = (part[taken[start : start + len(part)]] for start, part in places)
+        return np.concatenate([*chosen])
+
+
+def row_parts(table: Any) -> Iterator[NDArray[Any]]:
+    """The rows of a table as dense parts."""
+    parts = table.parts() if isinstance(table, ManyRows) else [table]
+    return chain.from_iterable(map(parts_of_rows, parts))
+
+
+def group_sums(rows: Any, index: NDArray[np.intp], groups: int) -> Any:
+    """Sums of rows over groups by the place of each row's group; rows with -1 are left out."""
+    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+
+    taken = np.flatnonzero(index >= 0)
+    members = np.ones(len(taken), rows.dtype), (index[taken], taken)
+    return sparse.csr_array(members, shape=(groups, rows.shape[0])) @ rows
+
+
 def is_large(rows: int, columns: int) -> bool:
     """Whether a table is stored sparse."""
     return rows * columns > _DENSE
@@ -394,27 +446,45 @@ def _summed(units: Units, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
 MOST_RESAMPLED = 20_000
 
 
-def resampled_sums(table: Any) -> Any:
-    """The rows that are resampled: of units (U, F), or their sums over random groups if many.
+def random_groups(number: int) -> NDArray[np.intp]:
+    """The random group of each of very many units.
 
-    The groups follow from U alone, so those of two models match.
+    They follow from the number alone, so those of two models match.
     """
-    number = table.shape[0]
-    if number <= MOST_RESAMPLED:
-        return table
-    from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
+    return np.random.default_rng(number).permutation(number) % MOST_RESAMPLED
 
-    group = np.random.default_rng(number).permutation(number) % MOST_RESAMPLED
-    members = np.ones(number, table.dtype), (group, np.arange(number))
-    sums: Any = sparse.csr_array(members, shape=(MOST_RESAMPLED, number)) @ table
-    if isinstance(sums, np.ndarray) or is_large(*sums.shape):
-        return sums
-    return sums.toarray()
+
+def resampled_sums(table: Any) -> Any:
+    """The rows that are resampled: of units (U, F), or their sums over random groups if many."""
+    number = table.shape[0]
+    return table if number <= MOST_RESAMPLED else row_sums(table, random_groups(number))
+
+
+def row_sums(table: Any, index: NDArray[np.intp], groups: int | None = None) -> Any:
+    """As :func:`group_sums`, for any table; the sums are dense unless they are many numbers."""
+    groups = MOST_RESAMPLED if groups is None else groups
+    if isinstance(table, ManyRows):
+        return table.summed(index, groups)
+    sums = group_sums(table, index, groups)
+    return sums if isinstance(sums, np.ndarray) or is_large(*sums.shape) else sums.toarray()
 
 
 def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
     """Sums over resamples: weights (B, U) times a table (U, F), in the table's data type."""
     weights = weights.astype(table.dtype)
     if isinstance(table, np.ndarray):
-        return np.asarray(weights @ table)
+        return _product(weights, table)
     return np.ascontiguousarray((table.T @ np.ascontiguousarray(weights.T)).T)
+
+
+#: Multiplications of a product that BLAS computes in one thread.
+_ONE_THREAD = 1 << 17
+
+
+def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Matrix product of few rows at a time: BLAS would wait for threads of busy cores."""
+    rows = max(1, _ONE_THREAD // max(len(a) * b.shape[1], 1))
+    whole = len(b) // rows * rows
+    parts = a[:, :whole].reshape(len(a), -1, rows).transpose(1, 0, 2)
+    total = (parts @ b[:whole].reshape(-1, rows, b.shape[1])).sum(0)
+    return np.asarray(total + a[:, whole:] @ b[whole:])

@@ -105,3 +105,34 @@ def test_channels_with_other_valid_pixels_keep_them(as_large):
         found = statistic(counts, "specificity", units=units_of(2)).values
         assert found[1:] == pytest.approx([7 / 8, 16 / 17])
         as_large()
+
+
+@pytest.mark.parametrize("aggregate", [None, "I"])
+def test_rows_of_many_images_are_computed_when_they_are_read(monkeypatch, as_large, aggregate):
+    a, b = two_runs()
+    few = a.intervals(groups="none", aggregate=aggregate), compare(a, b, groups="none")
+    as_large()
+    monkeypatch.setattr("segiou.inference.statistics.MOST_RESAMPLED", 10)
+    monkeypatch.setattr(units, "MOST_RESAMPLED", 13)
+    found = statistic(a.counts, units=units_of(14), aggregate=aggregate)
+    assert isinstance(found.sums, units.ManyRows)
+    assert found.products.shape == (13, found.sums.shape[1])
+    many = a.intervals(groups="none", aggregate=aggregate), compare(a, b, groups="none")
+    for one, expected in zip(many[0], few[0], strict=True):
+        limits = [(each.value, each.low, each.high, each.units) for each in (one, expected)]
+        assert limits[0] == pytest.approx(limits[1], rel=1e-12)
+    (one,), (expected,) = many[1].pairs, few[1].pairs
+    assert one.images_differing == expected.images_differing
+    assert [i.id for i in one.favours_a] == [i.id for i in expected.favours_a]
+    assert one.overall.delta == expected.overall.delta
+
+
+def test_recipes_of_many_images(monkeypatch, as_large):
+    a, b = two_runs()
+    few = compare({"A": [a, b], "B": [b, a]}, groups="none").pairs[0]
+    as_large()
+    monkeypatch.setattr("segiou.inference.statistics.MOST_RESAMPLED", 10)
+    monkeypatch.setattr(units, "MOST_RESAMPLED", 13)
+    many = compare({"A": [a, b], "B": [b, a]}, groups="none").pairs[0]
+    numbers = [(p.overall.delta, p.overall.low, p.overall.high, p.overall.p) for p in (many, few)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-9, abs=1e-12)

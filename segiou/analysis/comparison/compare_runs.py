@@ -47,7 +47,7 @@ from segiou.inference.resampling import PairedMethod, PairedResampling
 from segiou.inference.scored_runs import clusters_of, unit_of_pixels
 from segiou.inference.significance import check_difference, holm_adjust, permutation_test, power
 from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
-from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference
+from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference, row_parts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -567,10 +567,11 @@ class _Compared(NamedTuple):
         first, second, units = a.alone, b.alone, a.alone.units
         both = second.values - first.values, second.left_out - first.left_out
         influence = Influence(first.score.name, units.kind, units.names, first.names, *both)
-        rows = text.records(id=units.names, effect=influence.effect[:, 0], a=a.cases, b=b.cases)
-        images = [InfluentialImage(**row) for row in rows]
+        effect = influence.effect[:, 0]
         for side in influence.strongest(self.influential):
-            yield tuple(images[i] for i in side)
+            names = [units.names[i] for i in side]
+            rows = text.records(id=names, effect=effect[side], a=a.cases[side], b=b.cases[side])
+            yield tuple(InfluentialImage(**row) for row in rows)
 
 
 def _images_differing(first: Statistic, second: Statistic) -> int:
@@ -580,4 +581,5 @@ def _images_differing(first: Statistic, second: Statistic) -> int:
         a, b = np.nan_to_num(first.median_of, nan=-1), np.nan_to_num(second.median_of, nan=-1)
     if a.shape != b.shape:  # of different numbers of runs
         return int(a.shape[0])
-    return int(np.count_nonzero(np.asarray((a != b).sum(1))))
+    both = zip(row_parts(a), row_parts(b), strict=True)
+    return sum(int((first != second).any(1).sum()) for first, second in both)

@@ -13,6 +13,7 @@ from segiou.inference.leave_one_out import steps_of
 from segiou.inference.limits import Limits, bounds_of, with_width
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
+from segiou.inference.units import ManyRows
 from segiou.metrics.ratio import Floats
 
 
@@ -31,6 +32,12 @@ def across_runs(runs: Sequence[Statistic]) -> Statistic:
     tables = [run.sums for run in runs]
     if all(isinstance(table, np.ndarray) for table in tables):
         sums: Any = np.concatenate(tables, axis=1)
+    elif isinstance(first.sums, ManyRows):
+        parts = [table.parts for table in tables]
+        sums = ManyRows(
+            lambda: (np.concatenate(rows, 1) for rows in zip(*(p() for p in parts), strict=True)),
+            first.sums.number,
+        )
     else:
         from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
