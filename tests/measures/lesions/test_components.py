@@ -12,7 +12,6 @@ import pytest
 import segiou
 from segiou.cli.main import main
 from segiou.measures.lesions import LESION_PROTOCOLS, LesionOptions, lesion_scores
-from segiou.measures.surfaces import surface_scores
 from segiou.regions import label_components
 
 
@@ -52,6 +51,8 @@ def test_name_says_what_unmatched_components_have():
 @pytest.mark.needs("measures.surfaces")
 def test_a_component_has_the_scores_of_its_surfaces(spacing, tolerance):
     """Oracle: the measure of surfaces on each matched pair alone."""
+    from segiou.measures.surfaces import surface_scores
+
     rng = np.random.default_rng(3)
     truth = np.kron(rng.random((4, 6, 5)) < 0.1, np.ones((3, 3, 3))).astype(np.uint8)
     pred = np.roll(truth, 1, axis=1)
