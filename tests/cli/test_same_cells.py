@@ -78,26 +78,40 @@ def marked(names):
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """Runs of three models, and a sample of a map."""
+    """Runs of three models, and a sample of a map, with signs of each format in the names.
+
+    One class never occurs, others in one image; an image is ignored, and one has one class.
+    """
     folder = tmp_path_factory.mktemp("places")
     rng, found = np.random.default_rng(0), {}
+    labels = folder / "l.toml"
+    names = ["a | b", "50 % & x_y", "=sum", "never", "rare", "straße <i>"]
+    labels.write_text(segiou.LabelSet.from_names(names).to_toml(), encoding="utf-8")
     truth = {
         f"{city}_{i}": rng.integers(0, 3, (9, 8)) for city in ("bonn", "ulm") for i in range(9)
     }
+    truth["bonn_0"][:2], truth["ulm_4"][:, :3] = 4, 5
+    truth["bonn_1"][:], truth["ulm_3"][:] = 0, 255
     for name, share in zip("abc", (0.5, 0.3, 0.35), strict=True):
         pred = {
-            id: np.where(rng.random(mask.shape) < share, rng.integers(0, 3, mask.shape), mask)
+            id: np.where(rng.random(mask.shape) < share, rng.integers(0, 3, mask.shape), mask % 255)
             for id, mask in truth.items()
         }
+        pred["bonn_1"][:] = 0
         found[name] = folder / f"{name}.sqlite"
         for id, mask in truth.items():
-            write_mask(folder / "truth" / f"{id}.png", mask)
-            write_mask(folder / name / f"{id}.png", pred[id])
-        segiou.score_folder(folder / "truth", folder / name, labels=3, run=found[name])
+            write_mask(folder / "truth" / f"{id}.png", mask.astype(np.uint8))
+            write_mask(folder / name / f"{id}.png", pred[id].astype(np.uint8))
+        options = {"labels": labels, "ignore": 255, "run": found[name]}
+        segiou.score_folder(folder / "truth", folder / name, **options)
     found |= {"sample": folder / "sample.csv", "areas": folder / "areas.csv"}
-    pairs = [("field", "field")] * 7 + [("field", "wood"), ("wood", "wood"), ("wood", "wood")]
+    pairs = [("fi|eld", "fi|eld")] * 7 + [
+        ("fi|eld", "w_d %"),
+        ("w_d %", "w_d %"),
+        ("w_d %", "w_d %"),
+    ]
     found["sample"].write_text("map,reference\n" + "".join(f"{a},{b}\n" for a, b in pairs))
-    found["areas"].write_text("class,area\nfield,1200\nwood,340\n")
+    found["areas"].write_text("class,area\nfi|eld,1200\nw_d %,340\n")
     return found
 
 

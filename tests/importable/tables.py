@@ -9,6 +9,7 @@ def plain(text):
     text = re.sub(r"\\textbf\{(.*?)\}", r"\1", text).removeprefix("**").removesuffix("**")
     text = text.replace("{*}", "*").replace("$-$", "−").replace("--", "–").replace("\\,", " ")
     text = text.replace("$\\pm$", "±").replace("\\textless{}", "<").replace("\\textgreater{}", ">")
+    text = text.replace("\\textbar{}", "|").replace("&gt;", ">").replace("&amp;", "&")
     text = text.replace("$^2$", "²").replace("$\\infty$", "∞").replace("&lt;", "<")
     text = text.replace("$\\times$", "×").replace("$\\cdot$", "·").replace("~", " ")
     text = re.sub(r"\\([\\|\[\]`*%&_#])", r"\1", text)
