@@ -57,7 +57,7 @@ def here(tmp_path, monkeypatch):
 
 PLACES = [
     # Truth, other files beside it, predictions, and the place: Mapillary Vistas, BDD100K, Medical
-    # Decathlon, OpenEarthMap, LIDC with the masks of several readers.
+    # Decathlon, OpenEarthMap, LIDC with the masks of several readers, DAVIS.
     ("v1.2/labels/k{i}.png", ["v1.2/instances/k{i}.png", "images/k{i}.jpg"], "k{i}.png",
      "truth/v1.2/labels"),
     ("masks/val/7d{i}.png", ["colormaps/val/7d{i}.png"], "7d{i}.png", "truth/masks"),
@@ -66,6 +66,8 @@ PLACES = [
     ("P{i}/nodule-0/mask-0/slice-0.png",
      ["P{i}/nodule-0/mask-1/slice-0.png", "P{i}/nodule-0/images/slice-0.png"],
      "P{i}/nodule-0/slice-0.png", "truth/*/*/mask-0"),
+    ("Annotations/480p/s{i}/0.png", ["JPEGImages/480p/s{i}/0.jpg"], "s{i}/0.png",
+     "truth/Annotations/480p"),
 ]  # fmt: skip
 
 
@@ -94,6 +96,20 @@ def test_scans_with_the_names_of_predictions(capsys):
     said = said_of(capsys, "truth", "pred", "--labels", "3")
     options = shlex.split(re.search(r"\((--key .*?)\), mean IoU", said)[1])
     assert "same key" not in said
+    assert mean_iou(capsys, "truth", "pred", "--labels", "3", *options) == pytest.approx(expected)
+
+
+def test_masks_before_and_after(capsys):
+    """xBD: as many names match without _pre_disaster and _post_disaster, but other masks."""
+    truths, preds, expected = sides()
+    for i in range(4):
+        name = f"volcano_0{i}"
+        for when, mask in (("pre", truths[i] > 0), ("post", truths[i])):
+            write_mask(Path(f"truth/targets/{name}_{when}_disaster_target.png"), mask)
+            photo(f"truth/images/{name}_{when}_disaster.png")
+        write_mask(Path(f"pred/{name}_post_disaster.png"), preds[i])
+    said = said_of(capsys, "truth", "pred", "--labels", "3")
+    options = shlex.split(re.search(r"\((--truth-suffix [^)]*)\), mean IoU", said)[1])
     assert mean_iou(capsys, "truth", "pred", "--labels", "3", *options) == pytest.approx(expected)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from segiou.masks.finding import split_ending
 
@@ -49,4 +50,9 @@ def places_of_masks(paths: Sequence[str], every: Sequence[str]) -> list[str]:
             is_open = ["*" in wild[:i] or one == "*" for i, one in enumerate(wild)]
             several = ["*" if o else one for o, one in zip(is_open, wild, strict=True)]
             found += ["/".join([*several, part])] * (several != wild)
+            # Fixed names below, such as a size or a split, may be part of the place as well.
+            inner = [parts[parts.index(part) + 1 :] for parts in others if part in parts]
+            same = takewhile(lambda level: len({*level}) == 1, zip(*inner, strict=False))
+            below = [level[0] for level in same]
+            found += ["/".join([*wild, part, *below])] * bool(below)
     return found if len(found) <= _MOST_PLACES else []

@@ -112,11 +112,18 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> list[Differe
     most = max(counted.values(), default=0)
     best: list[Difference] = []
     for ends in sorted((e for e in tried if counted[e] == most), key=_plainness):
-        # Skips equivalent cuts: "_gt" and "t" give the same keys.
-        cuts = (zip(ends, other, strict=True) for other in best)
-        if not any(all(a.endswith(b) or b.endswith(a) for a, b in pairs) for pairs in cuts):
+        # Skips equivalent cuts: "_gt" and "t" give the same keys beside "_good" and "ood".
+        if not any(_are_equivalent(ends, other) for other in best):
             best.append(ends)
     return best
+
+
+def _are_equivalent(ends: Difference, other: Difference) -> bool:
+    """Whether two pairs of endings differ in the same text before both."""
+    longer, shorter = sorted((ends, other), key=lambda pair: -len("".join(pair)))
+    if not all(a.endswith(b) for a, b in zip(longer, shorter, strict=True)):
+        return False
+    return len({a[: len(a) - len(b)] for a, b in zip(longer, shorter, strict=True)}) == 1
 
 
 def _plainness(ends: Difference) -> tuple[bool, int, int, Difference]:
