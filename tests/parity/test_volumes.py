@@ -26,7 +26,7 @@ NAMES = ("hausdorff", "hausdorff_95", "average_surface_distance")
 
 @pytest.mark.parametrize(
     ("ndim", "number"),
-    [(2, 20), (3, 20), *(pytest.param(n, 500, marks=pytest.mark.gate) for n in (2, 3))],
+    [(2, 20), (3, 20), *(pytest.param(n, 300, marks=pytest.mark.gate) for n in (2, 3))],
 )
 @pytest.mark.parametrize("tool", ["medpy", "MONAI", "surface-distance"])
 def test_tools_agree(tool, ndim, number):
