@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.cells import Cell, print_cells
+from benchmarks.situations import Cell, print_cells
 from segiou.counting.counts import Counts
 from segiou.inference.bootstrapping import limits_of, resampled
 from segiou.inference.dependence import design_of

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, camvid
+from benchmarks.situations import Cell, print_cells
 from segiou.analysis.comparison.recipes import Crossed
 from segiou.counting.counts import Counts
 from segiou.inference.dependence import design_of

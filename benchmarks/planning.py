@@ -18,8 +18,8 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.cells import Cell, print_cells
 from benchmarks.coverage import CAMVID, GROUP, camvid, grouped, independent, predicted, truths
+from benchmarks.situations import Cell, print_cells
 from segiou.counting.counts import Counts
 from segiou.inference import sample_sizes
 

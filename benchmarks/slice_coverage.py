@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.cells import Cell, print_cells
 from benchmarks.paired_coverage import DESIGNS, models
+from benchmarks.situations import Cell, print_cells
 from segiou.analysis.slices.search import slices
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
