@@ -136,4 +136,5 @@ def test_no_public_function_returns_just_anything():
     }
     assert len(found) > 300
     vague = {name: kind for name, kind in found.items() if "Any" in OF_NUMPY.sub("", kind)}
-    assert vague == {}
+    # The core does not import features, not even for their types.
+    assert vague == {"Run.suspects": "Any"}

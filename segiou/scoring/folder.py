@@ -18,7 +18,7 @@ from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, U
 from segiou.labels.loading import labelset_names
 from segiou.masks.colors import NO_COLORS
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.raw_mask import MaskError
+from segiou.masks.raw_mask import SOFT_EDGES, MaskError
 from segiou.masks.reading import Geometry, Match
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder
@@ -540,7 +540,8 @@ def _better_labels(
 
         as_one = capital(ids_text(scorer, pairs))
     if not better:
-        return as_one
+        is_soft = any(SOFT_EDGES in problem.text for problem in undeclared)
+        return as_one if are_ids and not is_soft else ""
     ignored = sorted({v for p in undeclared if "--ignore" in p.text for v in p.values})
     instead = ",".join(map(str, ignored))
     also = f"\nTo ignore these pixels instead: --ignore {instead}" if ignored else ""
