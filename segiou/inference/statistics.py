@@ -177,18 +177,10 @@ class Statistic:
         else:
             index = np.full(len(images), -1)
             index[images] = units.index
-            sums = self.summed(images, index, len(units))
+            sums = sums_of_groups(self, images, index, len(units))
         seen = _seen(self.score, units, hits, sums)
         some = None if self.images is None else self.images.where(images)
         return replace(self, units=units, sums=sums, seen=seen, images=some)
-
-    def summed(self, images: NDArray[np.bool_], index: NDArray[np.intp], groups: int) -> Any:
-        """Sums (G, F) of some images over groups, if this is over single images."""
-        if self.images is None or not isinstance(self.sums, ManyRows):
-            return row_sums(self.sums, np.where(images, index, -1), groups)
-        several = self.images.where(images)
-        rows = ManyRows(lambda: map(self.score.sums, several.parts()), several.number)
-        return rows.summed(index[images], groups)
 
     def of_unit(self, images: Any) -> Floats:
         """Values of some images as one unit, if this is over single images.
@@ -226,6 +218,17 @@ class Statistic:
             msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
         return cast("Table", table.astype(np.float64) if most < _EXACT else table)
+
+
+def sums_of_groups(
+    statistic: Statistic, images: NDArray[np.bool_], index: NDArray[np.intp], groups: int
+) -> Any:
+    """Sums (G, F) of some images over groups, if the statistic is over single images."""
+    if statistic.images is None or not isinstance(statistic.sums, ManyRows):
+        return row_sums(statistic.sums, np.where(images, index, -1), groups)
+    several = statistic.images.where(images)
+    rows = ManyRows(lambda: map(statistic.score.sums, several.parts()), several.number)
+    return rows.summed(index[images], groups)
 
 
 def statistic(

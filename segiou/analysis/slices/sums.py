@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.statistics import Statistic
+from segiou.inference.statistics import Statistic, sums_of_groups
 from segiou.inference.units import MOST_RESAMPLED, Units, group_sums, random_groups
 
 #: Scores whose denominators are numbers of images.
@@ -56,7 +56,7 @@ class SliceSums:
             is_grouped,
             np.bincount(index[inside], minlength=groups),
             group_sums(present[inside].astype(np.int64), index[inside], groups),
-            [model.summed(inside, index, groups) for model in models],
+            [sums_of_groups(model, inside, index, groups) for model in models],
         )
 
     def __sub__(self, other: SliceSums) -> SliceSums:
