@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu_checks import CLASSES, failures, fresh
-from segiou.counting.device_counts import operations_for
+from segiou.counting.device_operations import operations_for
 
 
 def milliseconds(run, repeats: int = 15) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from threading import get_ident
-from typing import Any, Self
+from threading import RLock, get_ident
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,18 @@ from segiou.counting.arrays import (
     as_valid_mask,
     axis_in_image,
     check_labels,
-    decided_truth,
     is_on_device,
     not_compiled,
     with_dimensions_of,
 )
 from segiou.counting.counts import ConfusionCounts, Counts, check_memory
-from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
+from segiou.counting.one_hot import decided_truth
 from segiou.counting.scores import NanScoresError, ScaleCheck, nan_pixels, scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+
+if TYPE_CHECKING:
+    from segiou.counting.device_counts import DeviceCount, Tables
 
 #: Tables of all pairs of classes in memory at once: the counts, and two during an addition.
 _TABLES = 3
@@ -48,6 +51,51 @@ def _each_of(truth: Any, pred: Any, mask: Any) -> list[tuple[Any, Any, Any]]:
         msg = f"got {len(truth)} truth images but {len(pred)} predictions and {len(masks)} masks"
         raise ValueError(msg)
     return list(zip(truth, pred, masks, strict=True))
+
+
+class _Pending:
+    """Counts of batches that are still on their devices; safe to use from several threads.
+
+    The code for devices is loaded with the first batch on one.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._counts: dict[Any, DeviceCount] = {}
+        self.pairs: int = 0
+        self._pixels = 0
+        self._lock = RLock()
+
+    def add(
+        self, encoding: Encoding, truth: Any, pred: Any, **decision: Any
+    ) -> Iterator[tuple[ConfusionCounts, int]]:
+        """Count a batch; yields earlier counts that had to be collected to avoid an overflow."""
+        from segiou.counting.device_counts import count_on_device
+
+        count = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
+        place, pixels = count.operations.place, math.prod(np.shape(truth))
+        with self._lock:
+            if count.operations.limit and self._pixels + pixels > count.operations.limit:
+                yield from self.collect(encoding)
+            self._pixels += pixels
+            self.pairs += 1
+            before = self._counts.get(place)
+            self._counts[place] = count if before is None else before.plus(count)
+
+    def collect(self, encoding: Encoding) -> Iterator[tuple[ConfusionCounts, int]]:
+        """Transfer counts and pairs, one vector per device; counts that raise an error stay."""
+        with self._lock:
+            while self._counts:
+                from segiou.counting.device_counts import read
+
+                place, count = next(iter(self._counts.items()))
+                tally = read(encoding, count)
+                del self._counts[place]
+                # All pairs come with the last counts, so that none is counted without the other.
+                pairs = 0 if self._counts else self.pairs
+                self.pairs -= pairs
+                yield tally, pairs
+            self._pixels = 0
 
 
 class ConfusionMatrix(PixelAccumulator, Drawable):
@@ -130,13 +178,13 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         self._start(options)
 
     def _start(self, classes: ClassOptions) -> None:
-        self._device_tables: dict[Any, Any] = {}
+        self._device_tables: Tables = {}
         self._scale = ScaleCheck()  # shared with empty copies, so that a loop warns once
         super()._start(classes)
 
     def _forget(self) -> None:
         super()._forget()
-        self._pending = Pending(self._device_tables)
+        self._pending = _Pending(self._device_tables)
 
     @cached_property
     def _encoding(self) -> Encoding:
@@ -303,6 +351,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             As for :meth:`update`.
         """
         if is_on_device(truth) or is_on_device(pred):
+            from segiou.counting.device_counts import count_on_device, read
+
             self._encoding_for(truth, pred, argmax, threshold)
             options = {"mask": mask, "argmax": argmax, "threshold": threshold}
             tables, encoding = self._device_tables, self._encoding

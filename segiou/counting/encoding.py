@@ -19,7 +19,6 @@ from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
     as_valid_mask,
-    check_label_maps,
     in_memory_order,
     label_arrays,
     native_blocks,
@@ -28,6 +27,7 @@ from segiou.counting.arrays import (
 )
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
 from segiou.counting.id_pairs import count_ids, distinct, sums
+from segiou.counting.one_hot import check_label_maps
 from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions, Unassigned
 

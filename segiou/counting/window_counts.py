@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from segiou.counting.arrays import check_counted, check_same_shape, with_dimensions_of
+from segiou.counting.arrays import check_same_shape, with_dimensions_of
 from segiou.counting.counts import Cells, SparseConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.one_hot import check_counted
 from segiou.masks.windows import WINDOW_PIXELS, WindowedMask, chunks_of, window_slices
 
 

@@ -16,15 +16,8 @@ from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import check_same_shape, dtype_name, exceeds
 from segiou.counting.channels import limits_of
 from segiou.counting.counts import Counts
-from segiou.counting.device_counts import (
-    NONE_MET,
-    NUM_MAXIMA,
-    CodeTables,
-    DeviceCount,
-    Operations,
-    read_counts,
-    three_dimensions,
-)
+from segiou.counting.device_counts import NUM_MAXIMA, CodeTables, DeviceCount, read_counts
+from segiou.counting.device_operations import NONE_MET, Operations, three_dimensions
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, scale_of, warn_of_scale
 

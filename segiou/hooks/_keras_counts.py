@@ -10,13 +10,11 @@ import numpy as np
 from keras import ops
 
 from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
-from segiou.counting.device_counts import (
+from segiou.counting.device_counts import NUM_MAXIMA, CodeTables, DeviceCount
+from segiou.counting.device_operations import (
     LARGEST_FLOAT,
     LARGEST_INTEGER,
     NONE_MET,
-    NUM_MAXIMA,
-    CodeTables,
-    DeviceCount,
     Operations,
     three_dimensions,
     within,

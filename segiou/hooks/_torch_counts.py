@@ -11,7 +11,8 @@ from torch.nn.functional import pad
 
 from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import ConfusionCounts
-from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA, count_on_device, read_counts
+from segiou.counting.device_counts import NUM_MAXIMA, count_on_device, read_counts
+from segiou.counting.device_operations import NONE_MET
 from segiou.hooks._scoring import MatrixScoring, Scoring
 from segiou.hooks.distributed import DeferredErrors
 

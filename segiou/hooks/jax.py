@@ -17,7 +17,8 @@ import numpy as np
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA, Jax
+from segiou.counting.device_counts import NUM_MAXIMA
+from segiou.counting.device_operations import NONE_MET, Jax
 from segiou.hooks._compiled import CompiledCounts, carry
 from segiou.labels.class_options import ClassArguments, ClassOptions
 

@@ -10,7 +10,8 @@ from segiou._support.text import plural
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import to_host
-from segiou.counting.device_counts import NONE_MET, NUM_MAXIMA
+from segiou.counting.device_counts import NUM_MAXIMA
+from segiou.counting.device_operations import NONE_MET
 from segiou.hooks._frameworks import compiled_metrics
 from segiou.hooks._scoring import ChannelScoring, Counting, HistogramScoring, scoring_of
 from segiou.hooks.hook_options import HookOptions

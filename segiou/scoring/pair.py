@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Problem, Stamp
-from segiou.counting.arrays import OneHotError
 from segiou.counting.class_sets import count_class_sets, read_sets
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.one_hot import OneHotError
 from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.image_files import Scratch

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from segiou._support.files import Problem, all_listed, problem_lines, problems_by_cause
 from segiou._support.optional import ForeignExitError
 from segiou._support.text import plural
-from segiou.counting.arrays import OneHotError
 from segiou.counting.encoding import UndeclaredValuesError
+from segiou.counting.one_hot import OneHotError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.loading import labelset_names, load_labels
 from segiou.masks.raw_mask import SOFT_EDGES, MaskError

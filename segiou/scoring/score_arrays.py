@@ -21,7 +21,6 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import (
     as_array,
     axis_in_image,
-    decided_truth,
     framework_of,
     is_on_device,
     to_host,
@@ -29,6 +28,7 @@ from segiou.counting.arrays import (
 )
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
+from segiou.counting.one_hot import decided_truth
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassArguments, ClassOptions, Labels
 from segiou.masks.reading import MATCHES, Match

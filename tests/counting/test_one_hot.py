@@ -7,7 +7,7 @@ import pytest
 
 import segiou
 from segiou.counting import count_pairs
-from segiou.counting.arrays import OneHotError
+from segiou.counting.one_hot import OneHotError
 from segiou.hooks.evaluate import mean_iou
 from segiou.labels import LabelClass
 from segiou.scoring import Evaluator

@@ -19,7 +19,7 @@ import pytest
 
 import segiou
 from segiou import ConfusionMatrix
-from segiou.counting import Encoding, device_counts
+from segiou.counting import Encoding, device_counts, device_operations
 from segiou.counting.arrays import framework_of
 from segiou.counting.device_counts import DeviceValuesError, count_on_device, read, read_counts
 
@@ -109,7 +109,7 @@ def tensor(request, monkeypatch):
     if request.param == "cupy":
         monkeypatch.setitem(sys.modules, "cupy", NumPyAsCuPy())
     make = MAKERS[request.param]()
-    for module in (segiou.accumulators.confusion, device_counts):
+    for module in (segiou.accumulators.confusion, device_counts, device_operations):
         monkeypatch.setattr(module, "is_on_device", lambda x: framework_of(x) is not None)
     return make
 
@@ -287,7 +287,7 @@ def test_any_integer_can_be_ignored_on_a_device(tensor, value, dtype):
 def test_counters_of_32_bits_are_emptied_in_time(monkeypatch):
     jnp = required("jax.numpy")
     monkeypatch.setattr(segiou.accumulators.confusion, "is_on_device", lambda x: True)
-    monkeypatch.setattr(device_counts.Jax, "limit", 10)
+    monkeypatch.setattr(device_operations.Jax, "limit", 10)
     cm = ConfusionMatrix(2)
     for _ in range(7):
         cm.update(jnp.array([0, 1, 1, 1]), jnp.array([0, 1, 0, 1]))
@@ -299,7 +299,7 @@ def test_counters_of_32_bits_are_emptied_in_time(monkeypatch):
 
 def test_a_histogram_by_sorting_is_the_same():
     torch = required("torch")
-    ops = device_counts.operations_for(torch.zeros(1))
+    ops = device_operations.operations_for(torch.zeros(1))
     index = torch.randint(0, 400, (50, 41), dtype=torch.int32)
     for length in (400, 401, 40_000):
         assert torch.equal(ops.by_sorting(index, length), ops.histogram(index, length))

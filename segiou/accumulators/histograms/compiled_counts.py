@@ -21,15 +21,8 @@ from segiou.accumulators.histograms.score_bins import (
 )
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import check_same_shape, dtype_name
-from segiou.counting.device_counts import (
-    NONE_MET,
-    NUM_MAXIMA,
-    CodeTables,
-    DeviceCount,
-    DeviceValuesError,
-    Operations,
-    three_dimensions,
-)
+from segiou.counting.device_counts import NUM_MAXIMA, CodeTables, DeviceCount, DeviceValuesError
+from segiou.counting.device_operations import NONE_MET, Operations, three_dimensions
 from segiou.counting.scores import NanScoresError
 from segiou.metrics.ratio import Floats
 
