@@ -10,6 +10,8 @@ from segiou.document.parts import Cell, Facts, Line, Part, Section, Table
 
 #: Starts of automatic links on GitHub, which a backslash before the next sign prevents.
 _ADDRESS = re.compile(r"(?:https?|ftp)(?=://)|www(?=\.)", re.IGNORECASE)
+#: Signs that are no text on GitHub: of markup, emphasis around words, and entities.
+_SIGNS = re.compile(r"[\\|\[\]`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 
 
 def markdown_of(parts: Iterable[Part]) -> str:
@@ -43,5 +45,5 @@ def _of_cell(cell: Cell) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = re.sub(r"[\\|\[\]`*]", r"\\\g<0>", printable(" ".join(text.split())))
+    text = _SIGNS.sub(r"\\\g<0>", printable(" ".join(text.split())))
     return _ADDRESS.sub(r"\g<0>\\", text).replace("<", "&lt;")

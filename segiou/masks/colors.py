@@ -5,6 +5,7 @@ Palettes of index images can contradict the reading of their indices as values.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
@@ -49,6 +50,7 @@ def labels_of_colors(
         if not (packed(colors) % 0x10101).any():
             return np.asarray(packed(colors) & 255).astype(np.uint8)
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
+        _check_ade(colors, path)
         if is_photo(colors):
             raise MaskError(path, IS_A_PHOTO)
         problem = f"{NO_COLORS} (mode {raw.mode}), but {name} maps its colours to classes"
@@ -64,6 +66,7 @@ def labels_of_colors(
         if (codes == _UNKNOWN).any():
             if _are_values(colors, labels):
                 return np.asarray(packed(colors) & 255).astype(np.uint8)
+            _check_ade(colors, path)
             if is_photo(colors):
                 raise MaskError(path, IS_A_PHOTO)
             unknown = colors[table[packed(colors)] == _UNKNOWN]
@@ -122,6 +125,23 @@ def count_colors(colors: NDArray[Any]) -> dict[str, int]:
     names = [int(color).to_bytes(3, "little").hex() for color in distinct]
     order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
     return {f"#{names[i]}": int(counts[i]) for i in order}
+
+
+#: Masks of ADE20K's full release, and their conversion.
+_OF_ADE = re.compile(r"ADE_\w+_seg\.png$")
+_ADE_CLASSES = (
+    "has the classes of ADE20K's full release (red // 10 * 256 + green) and objects (blue); save "
+    'the classes alone: mkdir classes; python -c "import numpy, pathlib, PIL.Image as I; '
+    "[I.fromarray((a[..., 0] // 10 * 256 + a[..., 1]).astype('uint16')).save(f'classes/{p.name}') "
+    "for p in pathlib.Path('FOLDER').rglob('*_seg.png') for a in [numpy.uint16(I.open(p))]]\"; "
+    "then pass classes in place of FOLDER, with --labels 3689 --ignore 0 --exclude 0"
+)
+
+
+def _check_ade(colors: NDArray[Any], path: str | Path) -> None:
+    """Raise a MaskError for masks of ADE20K's full release."""
+    if _OF_ADE.search(str(path)) and not ((packed(colors) & 255) % 10).any():
+        raise MaskError(path, _ADE_CLASSES)
 
 
 def _if_coco(labels: LabelSet | None) -> str:

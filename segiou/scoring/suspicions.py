@@ -39,7 +39,7 @@ def _of_values(
     if lossy := [file for file in files if file.mask.lossy]:
         yield (
             f"{len(lossy)} of {len(files)} files are {lossy[0].mask.kind}, a lossy format (e.g. "
-            f"{lossy[0].path})"
+            f"{lossy[0].path}), which is scored only with --allow-lossy; save masks as PNG"
         )
     if len(_ends(files)) >= _LEAST_ENDS and not are_ids(files):
         yield MAY_BE_IDS

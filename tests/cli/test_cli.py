@@ -230,7 +230,8 @@ def test_inspect_tells_equal_problems_together(inside, tmp_path):
     [
         ("binary_255.png", "only 0 and 255 occur"),
         ("interpolated.png", "values are rare and scattered"),
-        ("lossy.jpg", "JPEG"),
+        ("lossy.jpg", "JPEG, a lossy format"),
+        ("lossy.jpg", "which is scored only with --allow-lossy"),
         ("truncated.png", "unreadable"),
         ("unknown_color.png", "#00ff00"),
         ("wrong_size", "2 different sizes"),

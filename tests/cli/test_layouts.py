@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -177,3 +179,25 @@ def test_ids_of_cellpose_beside_their_images(capsys, options):
     expected = np.mean([(t & p).sum() / (t | p).sum(), (~t & ~p).sum() / (~t | ~p).sum()])
     words = f"{suffixes} {more if 'binary' in options else ''}".split()
     assert mean_iou(capsys, *command, *words) == pytest.approx(expected)
+
+
+def test_classes_and_objects_in_channels(capsys):
+    """ADE20K's full release: the class is red // 10 * 256 + green, and blue is the object."""
+    truths, preds, _ = sides()
+    classes = np.array([0, 7, 2978])
+    for i in range(4):
+        truth, pred = classes[truths[i]], classes[preds[i]]
+        channels = [truth // 256 * 10, truth % 256, RNG.integers(0, 4, truth.shape)]
+        write_mask(Path(f"truth/street/ADE_val_0000000{i}_seg.png"), np.stack(channels, -1))
+        photo(f"truth/street/ADE_val_0000000{i}.jpg")
+        Path("pred").mkdir(exist_ok=True)
+        Image.fromarray(pred.astype(np.uint16)).save(f"pred/ADE_val_0000000{i}.png")
+    said = said_of(capsys, "truth", "pred", "--labels", "3689")
+    (code,) = re.findall('python -c "(.*?)";', said)
+    Path("classes").mkdir()
+    subprocess.run([sys.executable, "-c", code.replace("FOLDER", "truth")], check=True)
+    options = shlex.split(re.search("--labels 3689 .*", said)[0])
+    t, p = classes[truths], classes[preds]
+    seen = t > 0
+    each = [((t == c) & (p == c)).sum() / (seen & ((t == c) | (p == c))).sum() for c in (7, 2978)]
+    assert mean_iou(capsys, "classes", "pred", *options) == pytest.approx(np.mean(each))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import re
 from contextlib import redirect_stdout
 from functools import cache
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from command import FIXTURES, LABELS, MODELS, STREETS
 from deletable import needs_of
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from mask_files import write_mask
 from tables import by_column, filled, lines_of, of_html, of_latex, of_markdown, of_text
 
@@ -222,6 +223,22 @@ def test_columns_with_equal_headings_are_all_there(columns):
     shown = [[head for head, _ in cells], [cell for _, cell in cells]]
     assert of_html(notebook_of(parts, "test")) == [shown]
     assert [row for row in of_text(text_of(parts, 500)) if row and row[0][0] != "─"] == shown
+
+
+NAMES = st.text("ab1 _~*&#;<>|\\`[]()!", min_size=1).map(str.strip).filter(bool)
+
+
+@given(NAMES)
+@example("&amp;")
+@example("&#65;")
+@example("__init__")
+@example("~~x~~")
+def test_markdown_shows_every_name_as_it_is(name):
+    parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
+    parser.enable(["table", "strikethrough"])
+    page = parser.render(markdown_of([Table([Column("class", [name], 1)])]))
+    (cell,) = re.findall("<td[^>]*>(.*?)</td>", page)
+    assert html.unescape(cell) == " ".join(name.split())
 
 
 def numbers(text):

@@ -300,6 +300,7 @@ def test_names_are_compared_in_one_unicode_form():
     assert ids(pair_folders(*suffixed, truth_suffix=f"_{composed}")) == ["1"]
 
 
+OF_BENCHMARK = "'s benchmark"
 LAYOUTS = {
     "Cityscapes": (
         ["ulm/ulm_000001_000019_gtFine_labelIds.png", "ulm/ulm_000001_000019_gtFine_color.png"],
@@ -333,6 +334,21 @@ LAYOUTS = {
         [f"sequences/{s}/predictions/000000.label" for s in ("08", "09")],
         ["08/000000", "09/000000"],
     ),
+    "ScanNet": (
+        [
+            f"scene000{s}_00/{kind}-filt/{i}.png"
+            for s in (0, 1)
+            for kind in ("label", "instance")
+            for i in (0, 20)
+        ],
+        [f"scene000{s}_00/0000{i}.png" for s in (0, 1) for i in ("00", "20")],
+        [f"scene000{s}_00/{i}" for s in (0, 1) for i in (0, 20)],
+    ),
+    f"ScanNet{OF_BENCHMARK}": (
+        [f"scene000{s}_00/label/0000{i}.png" for s in (0, 1) for i in ("00", "20")],
+        [f"scene000{s}_00_0000{i}.png" for s in (0, 1) for i in ("00", "20")],
+        [f"scene000{s}_00/{i}" for s in (0, 1) for i in (0, 20)],
+    ),
 }
 
 
@@ -342,7 +358,7 @@ def test_folders_as_data_sets_are_published(whose):
     found = pair_folders({name: name for name in truth}, {name: name for name in pred})
     assert [pair.id for pair in found.pairs] == ids
     if whose != "nuScenes":
-        assert found.rule == f"{whose} file names"
+        assert found.rule == f"{whose.removesuffix(OF_BENCHMARK)} file names"
         assert not (found.missing or found.extra or found.duplicates)
 
 

@@ -164,7 +164,7 @@ def pair_folders(
     suffix. Suffixes shared by all files of a folder are detected. If the folders
     are nested differently, file names alone are tried. The rule that matches
     most files is used and reported in the result. The published layouts of
-    Cityscapes, ADE20K, Pascal VOC, LoveDA, ETCI, nuScenes and SemanticKITTI, which
+    Cityscapes, ADE20K, Pascal VOC, LoveDA, ETCI, nuScenes, SemanticKITTI and ScanNet, which
     mix masks with other files, are recognised.
 
     Parameters
@@ -312,6 +312,11 @@ _LAYOUTS = (
         "SemanticKITTI",
         r"(\d\d)/labels/(\d{6})\.label$",
         r"(\d\d)/(?:[^/\d]+/)?(\d{6})\.label$",
+    ),
+    (
+        "ScanNet",
+        r"(scene\d{4}_\d\d)/label(?:-filt)?/0*(\d+)\.png$",
+        r"(scene\d{4}_\d\d)(?:/|_|/[^/]+/)0*(\d+)\.[^./]+$",
     ),
 )
 
