@@ -85,7 +85,8 @@ def compare(parsed: argparse.Namespace) -> int:
     inputs.check_findings(parsed)
     recipes = _recipes(parsed) if parsed.recipes else None
     runs = [trained[0] for trained in recipes.values()] if recipes else _compared_runs(parsed)
-    metrics = inputs.metrics_of(parsed.metric)
+    every = [run for trained in recipes.values() for run in trained] if recipes else runs
+    metrics = inputs.compared_metrics(parsed, every)
     if parsed.slices and (recipes or len(metrics) > 1):
         msg = "--slices compares two runs by one score; omit --recipes and pass one --metric"
         raise ValueError(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -279,8 +279,8 @@ def check_findings(parsed: argparse.Namespace) -> None:
     if not hasattr(parsed, "metric"):
         return
     _check_needs(parsed)
-    if len(metrics_of(parsed.metric)) > 1:
-        _check_alone(parsed)
+    if parsed.truth is not None or not (parsed.recipes or all(map(is_run_file, parsed.model))):
+        metrics_of(parsed.metric)  # before masks are scored; run files may have more scores
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
     if names and len(names) != len(parsed.model):
@@ -452,18 +452,26 @@ def _check_needs(parsed: argparse.Namespace) -> None:
         )
 
 
-def metrics_of(text: str) -> list[str]:
+def compared_metrics(parsed: argparse.Namespace, runs: Iterable[Run]) -> list[str]:
+    """The scores to compare runs by, whose names may depend on the options of the runs."""
+    metrics = metrics_of(parsed.metric, [name for run in runs for name in run.score_plans])
+    if len(metrics) > 1:
+        _check_alone(parsed)
+    return metrics
+
+
+def metrics_of(text: str, others: Collection[str] = ()) -> list[str]:
     """The scores of a list such as ``dice,hausdorff_95``; names of classes may contain commas."""
     metrics: list[str] = []
     for part in text.split(","):
         try:
-            _check_metric(part)
+            read_name(part, others)
             metrics.append(part)
         except ValueError:
             if not metrics:
                 raise
             metrics[-1] += f",{part}"
-            _check_metric(metrics[-1])
+            read_name(metrics[-1], others)
     return metrics
 
 
@@ -473,19 +481,6 @@ def _check_alone(parsed: argparse.Namespace) -> None:
         if getattr(parsed, name, None):
             msg = f"--{name} takes one score; pass one to --metric instead of {parsed.metric}"
             raise ValueError(msg)
-
-
-def _check_metric(metric: str) -> None:
-    import numpy as np
-
-    from segiou.counting.counts import Counts
-    from segiou.inference.statistics import statistic
-    from segiou.inference.units import units_of
-
-    if measure_of_score(read_name(metric).score) is None:
-        # Raises ValueError for unknown metrics.
-        counts = Counts(*np.zeros((4, 2, 1), dtype=np.int64))
-        statistic(counts, read_name(metric).score, units=units_of(2))
 
 
 _MOST_RESAMPLES = 10_000_000

@@ -421,6 +421,15 @@ def _difference(text: str) -> float:
     return _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
+def _margin(text: str) -> float:
+    """A loss of mean IoU that is tolerated."""
+    margin = _difference(text)
+    if not 0 <= margin < 1:
+        msg = f"expected a margin from 0 to below 1, e.g. 0.01 or 1% for 1 point, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return margin
+
+
 def _block_length(text: str) -> float | str:
     try:
         length = number_in(text)
@@ -477,7 +486,7 @@ _KINDS: dict[str, Any] = {
     "INCHES": _inches,
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
-    "MARGIN": _difference,
+    "MARGIN": _margin,
     "N": lambda text: _count(text, 1),
     "P": _number,
     "RUN_FILE": _run_file,

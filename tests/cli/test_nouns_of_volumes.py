@@ -47,3 +47,12 @@ def test_no_images(volumes, capsys, monkeypatch, options, said):
     assert said in text
     assert "image" not in text
     assert "pixel" not in text
+
+
+@pytest.mark.parametrize("metric", ["dice_cases", "iou_cases:1", "dice_pooled", "dice_cases,iou"])
+def test_scores_of_cases_are_compared(volumes, capsys, metric):
+    runs, page = [str(volumes / "all.sqlite")] * 2, volumes / "page.html"
+    if "," not in metric:
+        runs += ["--html", str(page), "--names", "a,b"]
+    assert main(["compare", *runs, "--metric", metric, "--group-by", "none"]) == 0
+    assert "over cases" in (text := capsys.readouterr().out) or "pooled Dice" in text

@@ -172,6 +172,18 @@ def test_a_margin_is_confirmed_by_the_images_or_not(inside, kept):
     assert (same.returncode, same.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    "margin", ["nan", "inf", "-inf", "-0.01", "-1%", "1", "5", "100%", "1e300"]
+)
+@pytest.mark.parametrize("option", ["--fail-if-worse", "--fail-if-worse-slice"])
+def test_a_margin_is_a_loss_below_100_points(option, margin, capsys):
+    # With inf or 5 (meant as points), every loss would pass.
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "run.sqlite", "--baseline", "old.sqlite", f"{option}={margin}"])
+    assert ended.value.code == 2
+    assert "expected a margin from 0 to below 1" in capsys.readouterr().err
+
+
 def test_recipes_are_compared_from_the_command_line(inside, kept):
     a, b = (kept / f"model_{x}.sqlite" for x in "ab")
     done = inside("compare", "--recipes", f"old={a},{b}", f"new={b},{b}", "--detect", "0.05")

@@ -18,8 +18,8 @@ from segiou.analysis.comparison.text import (
     with_short_names,
 )
 from segiou.inference.scored_runs import scored_images
-from segiou.measures.registry import measure_of_score
 from segiou.measures.score_names import read_name
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.pages.distance_pictures import box_of
 from segiou.report.pages.image_table import EXAMPLES, ImageScores
 from segiou.report.pages.page import sentence
@@ -86,7 +86,7 @@ def render_comparison(
     shown_pair = comparison.pairs[pair]
     runs = (run_a, run_b)
     # Means of measures do not follow a protocol of pixels.
-    is_measured = measure_of_score(comparison.metric.partition(":")[0]) is not None
+    is_measured = _score_of(comparison, run_a) not in ("", *PIXEL_SCORES)
     protocol = "" if is_measured else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
     scores = _image_scores(comparison, runs, protocol)
@@ -209,14 +209,19 @@ def _reach(values: Iterable[float], least: float = 0.005) -> float:
     return next(step for step in steps if step >= max(widest, least))
 
 
+def _score_of(comparison: Comparison, run: Run) -> str:
+    """The name of the compared score; empty if it is the caller's own function."""
+    try:
+        return read_name(comparison.metric, run.score_plans).score
+    except ValueError:
+        return ""
+
+
 def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) -> ImageScores:
     """The compared score of each image; mean IoU if the score is the caller's own function."""
-    metric = comparison.metric
-    try:
-        read_name(metric)
-    except ValueError:
+    if not _score_of(comparison, runs[0]):
         return ImageScores.of_iou(runs)
-    images = [scored_images(run, metric, protocol or None) for run in runs]
+    images = [scored_images(run, comparison.metric, protocol or None) for run in runs]
     # Differences of infinite distances are undefined.
     scores = [scored.of_images() for scored in images]
     values = tuple(np.where(np.isinf(of_run), np.nan, of_run) for of_run in scores)

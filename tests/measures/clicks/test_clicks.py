@@ -100,6 +100,24 @@ def test_methods_are_compared(tmp_path, capsys):
     assert main(["score", *places, *words, "--fail-over", "noc_87.5=0.5"]) == 1
 
 
+def test_methods_are_compared_by_an_iou_of_their_own(tmp_path, capsys):
+    files = [str(tmp_path / f"{name}.sqlite") for name in "ab"]
+    for file, method in zip(files, (CORRECT, CORRECT | {"a": [9], "d": [9]}), strict=True):
+        places = write_clicks(tmp_path / file[-8], method)
+        words = ["--labels=2", "--clicks", "--clicks-limit=4", "--clicks-iou=70", "-q"]
+        assert main(["score", *places, *words, "--run", file]) == 0
+    capsys.readouterr()
+    page = tmp_path / "page.html"
+    # By hand: clicks 2, 1, 1, 4 and 1, 1, 1, 1 until 7 of 10 pixels are correct.
+    assert main(["compare", *files, "--metric", "noc_70", "--html", str(page)]) == 0
+    assert "mean NoC@70 2.00 clicks vs 1.00 clicks" in " ".join(capsys.readouterr().out.split())
+    assert '"score":{"title":"mean NoC@70"' in page.read_text(encoding="utf-8")
+    assert main(["compare", *files, "--metric", "noc_70,iou", "--format", "json"]) == 0
+    assert "noc_70" in capsys.readouterr().out
+    assert main(["compare", *files, "--metric", "noc_75"]) == 2
+    assert "noc_70" in capsys.readouterr().err
+
+
 def test_a_page_shows_the_last_masks(tmp_path):
     places = write_clicks(tmp_path, CORRECT)
     page = tmp_path / "page.html"
