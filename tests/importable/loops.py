@@ -37,19 +37,25 @@ class Plain:
         options.pop("scores", None)
 
     def add(self, truth, pred):
-        how = self.how
+        how = self.options_for(truth, pred)
         if self.is_matrix and "threshold" in how:
             truth, pred = truth[:, 0].astype(int), pred[:, 0]
-        elif self.is_matrix:
-            how = {"argmax": 1} if pred.ndim > truth.ndim else {}
-        else:
-            how = {"axis": 1, **how}
         self.counts.update(truth, pred, **how)
+
+    def options_for(self, truth, pred):
+        if not self.is_matrix:
+            return {"axis": 1, **self.how}
+        if "threshold" in self.how:
+            return self.how
+        return {"argmax": 1} if pred.ndim > truth.ndim else {}
 
     def epoch(self, batches, stop=False):
         self.counts = self.counts.empty()
         for batch in stopping(batches, stop):
             self.add(*batch)
+        return self.values()
+
+    def values(self):
         return self.total().report().scores(names=["mean_iou"])
 
     def total(self):
@@ -61,10 +67,12 @@ class Plain:
     def resumed(self, first, second):
         """The scores of an epoch that goes on in another process, from what was saved."""
         self.add(*first)
-        again = type(self.counts).from_state_dict(self.counts.state_dict())
-        self.counts = again
+        self.reload()
         self.add(*second)
-        return self.total().report().scores(names=["mean_iou"])
+        return self.values()
+
+    def reload(self):
+        self.counts = type(self.counts).from_state_dict(self.counts.state_dict())
 
 
 class Accelerate(Plain):
@@ -275,22 +283,19 @@ def run(metrics, batches, stop=False):
     return engine.run(data, epoch_length=len(several)).metrics
 
 
-class MMEngine:
-    def __init__(self, labels, prefix=None, **options):
-        from segiou.hooks.mmengine import SegmentationScores
-
-        self.metric = SegmentationScores(labels, prefix=prefix, **options)
+class Listed:
+    """A loop whose framework evaluates a list of metrics over batches, by `evaluated`."""
 
     @property
     def counts(self):
         return self.metric.counts
 
     def epoch(self, batches, stop=False):
-        return scored([self.metric], batches, stop)
+        return self.evaluated([self.metric], batches, stop)
 
     @classmethod
     def two(cls, both, batches):
-        return scored([one.metric for one in both], batches)
+        return cls.evaluated([one.metric for one in both], batches)
 
 
 def scored(metrics, batches, stop=False, size=None):
@@ -305,6 +310,15 @@ def scored(metrics, batches, stop=False, size=None):
             metric.process(None, samples)
         images += len(samples)
     return whole.evaluate(size or images)
+
+
+class MMEngine(Listed):
+    def __init__(self, labels, prefix=None, **options):
+        from segiou.hooks.mmengine import SegmentationScores
+
+        self.metric = SegmentationScores(labels, prefix=prefix, **options)
+
+    evaluated = staticmethod(scored)
 
 
 class Jax(Plain):
@@ -326,12 +340,7 @@ class Jax(Plain):
         self.state = self.counter.init()
 
     def add(self, truth, pred):
-        how = self.how
-        if self.is_matrix and "threshold" not in how:
-            how = {"argmax": 1} if pred.ndim > truth.ndim else {}
-        elif not self.is_matrix:
-            how = {"axis": 1, **how}
-        self.state = self.step(self.state, truth, pred, **how)
+        self.state = self.step(self.state, truth, pred, **self.options_for(truth, pred))
 
     def epoch(self, batches, stop=False):
         self.state = self.counter.init()
@@ -341,11 +350,8 @@ class Jax(Plain):
         self.counts = self.counter.counts(self.state)
         return self.counts
 
-    def resumed(self, first, second):
-        self.add(*first)
+    def reload(self):
         self.state = type(self.state)(*map(np.asarray, self.state))
-        self.add(*second)
-        return self.total().report().scores(names=["mean_iou"])
 
     def processes(self, parts):
         """Two devices that count different numbers of batches."""
@@ -354,7 +360,7 @@ class Jax(Plain):
             self.epoch(batches)
             states.append(self.state)
         self.state = self.counter.merge(*states)
-        return self.total().report().scores(names=["mean_iou"])
+        return self.values()
 
 
 class Flax:
@@ -401,26 +407,6 @@ class Flax:
         return {f"{key}/mean_iou": one["mean_iou"] for key, one in several.compute().items()}
 
 
-class Keras:
-    """`evaluate` of a compiled model; Keras takes channels last."""
-
-    def __init__(self, labels, name=None, **options):
-        from segiou.hooks.keras import SegmentationScores
-
-        self.metric = SegmentationScores(labels, name=name, **options)
-
-    @property
-    def counts(self):
-        return self.metric.counts
-
-    def epoch(self, batches, stop=False):
-        return tested([self.metric], batches, stop)
-
-    @classmethod
-    def two(cls, both, batches):
-        return tested([one.metric for one in both], batches)
-
-
 def tested(metrics, batches, stop=False):
     import keras
 
@@ -445,6 +431,17 @@ def tested(metrics, batches, stop=False):
 
     found = model.evaluate(Rows(), verbose=0, return_dict=True, callbacks=[Stopped()])
     return {key: float(value) for key, value in found.items() if key != "loss"}
+
+
+class Keras(Listed):
+    """`evaluate` of a compiled model; Keras takes channels last."""
+
+    def __init__(self, labels, name=None, **options):
+        from segiou.hooks.keras import SegmentationScores
+
+        self.metric = SegmentationScores(labels, name=name, **options)
+
+    evaluated = staticmethod(tested)
 
 
 LOOPS = {
