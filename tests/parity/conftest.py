@@ -45,10 +45,6 @@ class Case:
     num_classes: int
 
     @property
-    def has_ignored(self):
-        return any((t == IGNORED).any() for t in self.truth)
-
-    @property
     def per_image(self):
         tables = [
             count_pairs(t, p, self.num_classes, ignore=IGNORED)

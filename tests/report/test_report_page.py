@@ -217,14 +217,6 @@ def test_many_classes_keep_their_names_and_colors():
     assert "showing the 40 of" in text_of(page)
 
 
-def made_by(page):
-    """What the Python code that a page shows makes."""
-    source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
-    names = {}
-    exec(source.replace("'custom.toml'", "['a', 'b', 'c', 'd']"), names)
-    return names
-
-
 def test_what_was_left_out_is_listed_and_left_out_again(folders):
     (folders / "pred" / "00.png").unlink()
     (folders / "pred" / "01.png").write_bytes(b"no picture")
