@@ -260,18 +260,20 @@ def verdict(row: ModelAgreement, result: RaterAgreement) -> str:
     if math.isnan(value) or math.isnan(low):
         return ""
     model, size = called(result.model), points(abs(value))
-    way = "lower" if value > 0 else "higher"
+    way, other = ("lower", "higher") if value > 0 else ("higher", "lower")
     ends = (low, high) if value > 0 else (-high, -low)
+    limits = f"{points(ends[0])} to {points(ends[1])} points {way}"
+    if ends[0] < 0:
+        limits = f"from {points(-ends[0])} points {other} to {points(ends[1])} points {way}"
     if low > 0 or high < 0:
         more = "more" if low > 0 else "less"
         claim = f"{model} disagrees with these experts {more} than they do among themselves"
     else:
         claim = f"no difference is shown between {model} and these experts"
-    limits = f"{100 * result.level:g} % interval {change_range(*ends)}"
-    evidence = f"{limits}, {plural(cases, 'case')}"
+    evidence = f"{100 * result.level:g} % interval {limits}, {plural(cases, 'case')}"
     return (
-        f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} points {way} "
-        f"than theirs with each other ({evidence})."
+        f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} percentage "
+        f"points {way} than their Dice with each other ({evidence})."
     )
 
 
@@ -288,12 +290,24 @@ def notes(result: RaterAgreement) -> list[str]:
         "IoU are means over the cases in which either has the class."
     )
     if result.against_model:
+        reason = _untested(result)
         lines.append(
-            "The difference speaks for these experts only; an interval that contains 0 does not "
-            "show agreement, so state the margin that matters. The test as one more expert "
-            "generalises to other experts and assumes that each name is one person."
+            "The difference is valid for these experts only. An interval that contains 0 does not "
+            "show agreement, so state the margin that matters. "
+            + (
+                f"There is no test as one more expert, because {reason}."
+                if reason
+                else "The test as one more expert generalises to other experts and assumes that "
+                "each name is one person."
+            )
         )
     return lines
+
+
+def _untested(result: RaterAgreement) -> str:
+    """Why no class has a test as one more expert; empty if one has, or reasons differ."""
+    reasons = {row.expert.reason for row in result.against_model}
+    return reasons.pop() if len(reasons) == 1 else ""
 
 
 def _ratio(estimate: Estimate) -> str:
@@ -345,12 +359,12 @@ def _model_table(result: RaterAgreement) -> Table:
     tests = [
         row.expert.reason or f"p {p_text(row.expert.p)}, t({row.expert.freedom})" for row in rows
     ]
-    return Table(
-        [
-            Column("class", [row.class_name for row in rows], 9, is_text=True),
-            Column("cases", [str(row.difference.cases) for row in rows], 4),
-            Column("Dice minus experts'", changes, 8),
-            Column("interval", [_changes(row.difference) for row in rows], 7),
-            Column("as one more expert", tests, 6, is_text=True),
-        ]
-    )
+    columns = [
+        Column("class", [row.class_name for row in rows], 9, is_text=True),
+        Column("cases", [str(row.difference.cases) for row in rows], 4),
+        Column("Dice minus experts'", changes, 8),
+        Column("interval", [_changes(row.difference) for row in rows], 7),
+    ]
+    if not _untested(result):  # otherwise, a note states the reason once
+        columns.append(Column("as one more expert", tests, 6, is_text=True))
+    return Table(columns)

@@ -68,6 +68,50 @@ def test_a_model_that_agrees_less():
     assert row.expert.reason == "the experts do not differ"
 
 
+def test_the_verdict_has_one_direction():
+    # Experts share all of 100 pixels; the model has 50, 52 and 48 of them.
+    whole = [1] * 100
+    cases = [[whole, whole, [1] * n + [0] * (100 - n)] for n in (50, 52, 48)]
+    found = agreement_of(cases, model="m")
+    row = found.against_model[1]
+    low, high = (f"{100 * end:.2f}" for end in (row.difference.low, row.difference.high))
+    text = " ".join(found.to_text().split())
+    assert (
+        "1: m disagrees with these experts more than they do among themselves. Its Dice with them "
+        f"is {100 * row.difference.value:.2f} percentage points lower than their Dice with each "
+        f"other (95 % interval {low} to {high} points lower, 3 cases)." in text
+    )
+    assert "+" not in text.partition("pairwise agreement")[0]
+
+
+def test_the_verdict_of_an_interval_that_contains_0():
+    # The model is closer to the experts in one case, and farther in the other.
+    near = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]]
+    far = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]
+    found = agreement_of([near, far], model="m")
+    low, value, high = (
+        100 * getattr(found.against_model[1].difference, n) for n in ("low", "value", "high")
+    )
+    assert low < 0 < value < high
+    assert (
+        f"is {value:.2f} percentage points lower than their Dice with each other (95 % interval "
+        f"from {-low:.2f} points higher to {high:.2f} points lower, 2 cases)."
+        in " ".join(found.to_text().split())
+    )
+
+
+def test_a_missing_test_is_explained_once():
+    case = [[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]]
+    found = agreement_of([case, case, case], classes=("0", "1", "2"), model="m")
+    assert [row.expert.reason for row in found.against_model] == [
+        "it needs at least three experts"
+    ] * 3
+    text = " ".join(found.to_text().split())
+    assert text.count("at least three experts") == text.count("as one more expert") == 1
+    assert "no test as one more expert, because it needs at least three experts." in text
+    assert found.to_html().count("at least three experts") == 1
+
+
 def test_one_rater_is_refused():
     with pytest.raises(ValueError, match="at least two raters"):
         agreement_of([[[0, 1]], [[0, 1]]], raters=("a",))
