@@ -72,7 +72,7 @@ def check_number(
     try:
         number = float(value)
     except OverflowError:
-        msg = f"{name} is too large: an integer of more than 308 digits"
+        msg = f"{name} is too large; expected an integer of at most 308 digits"
         raise ValueError(msg) from None
     if math.isnan(number):
         msg = f"{name} must be a number, got NaN"

@@ -18,7 +18,7 @@
 #define MIN_RUN 4 /* where runs are shorter on average, counting pixels is faster */
 #define SAMPLE 256
 #define FEW_CELLS 4096 /* twice four bytes each fill 32 KiB */
-/* Counters of more cells and the values of the next block drive each other out of the first-level
+/* With more cells, the counters and the values of the next block evict each other from the L1
  * cache. */
 #define CACHED_CELLS 1024
 #ifndef FEW_ROOM       /* a test makes it small */
@@ -192,16 +192,16 @@ static const void *symbols_of(const Workspace *work, const Source *source, const
                       symbols);
 }
 
-/* Pixels that fill a page of the wider array, or less of the other: the memory would idle while more
- * of them are counted. */
+/* Pixels that fill one page of the wider array, or less of the other. The memory would idle while a
+ * larger block is counted. */
 static ptrdiff_t find_page(const Workspace *work)
 {
     int truth = work->truth->itemsize, pred = work->pred->itemsize;
     return BLOCK / (truth > pred ? truth : pred);
 }
 
-/* Whether noise waits for its counters, which other reads at the same time delay: then whole blocks
- * are faster than pages. */
+/* Whether counting noise waits for its counters. Concurrent reads delay them, so whole blocks are
+ * then faster than pages. */
 static int has_many_cells(const Workspace *work)
 {
     return work->noise.is_expected && work->noise.count > CACHED_CELLS;

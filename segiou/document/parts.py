@@ -37,7 +37,7 @@ class Column(NamedTuple):
     otherwise: str = ""
     #: Names the score of a column of values, and of the column of its intervals.
     score: str = ""
-    #: Names columns that terminals show in one table, or hide, together.
+    #: Terminals show or hide columns of the same group together.
     group: str = ""
 
     @property

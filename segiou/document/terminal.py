@@ -214,7 +214,7 @@ def _drawn(
     for number, row in enumerate(rows):
         section |= number in (part.first, len(rows) - part.last)
         if part.split and not any(cell.text.strip() for cell in row[1:]):
-            continue  # a row of other columns
+            continue  # this row has other columns
         if section and table.row_count:
             table.add_section()
         section = False

@@ -189,7 +189,7 @@ def _prefixes(ids: Sequence[str], mark: str) -> list[str] | None:
 
 
 def _alike(texts: Iterable[str]) -> list[str]:
-    """Texts, of which equal ones are one object: those of many ids would fill the memory."""
+    """Texts in which equal ones share one object, because many ids would fill the memory."""
     known: dict[str, str] = {}
     return [known.setdefault(text, text) for text in texts]
 

@@ -21,7 +21,7 @@ OF_VOLUMES = ("xyz", "zyx")
 STACKED = "nyx"
 #: Pattern of a folder with the files of a single image.
 ONE_IMAGE = "{class}"
-#: What stands for the name of a file of one object, in place of ``{class}``.
+#: Placeholder for the name of a file with one object, in place of ``{class}``.
 OBJECT = "{object}"
 
 

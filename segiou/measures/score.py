@@ -19,7 +19,7 @@ from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio as divided
 
 Better = Literal["higher", "lower"]
-#: The usual name of an overall value, and that of one without a name of its own.
+#: The usual name of an overall value, and the name of one without a custom name.
 MEAN, OVERALL = "mean", "overall"
 
 
@@ -97,7 +97,7 @@ class Quantity:
 
 
 def overall_of(names: Iterable[str]) -> str:
-    """What several overall values in one row are called, from the names of each."""
+    """The common name of several overall values in one row, from their names."""
     distinct = {*names}
     return distinct.pop() if len(distinct) == 1 else OVERALL
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def bland_altman(
     source: Any, structure: str = "", *, color: Any = IOU, **look: Unpack[Look]
 ) -> Axes:
-    """Draw the difference of predicted and true volume against their mean, a point per case.
+    """Draw the difference of predicted and true volume against their mean, one point per case.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def bland_altman(
         raise ValueError(msg)
     name = structure or next((name for name, one in agreement.items() if one["cases"] > 1), "")
     if not name or agreement[name]["cases"] < 2:
-        msg = "fewer than two cases have the structure, so there are no limits of agreement"
+        msg = "limits of agreement need at least two cases with the structure"
         raise NothingToDraw(msg)
     rows = [row for row in data["cases"] if row["label"] == name and (row["truth"] or row["pred"])]
     with drawing(2.6, **look) as axes:

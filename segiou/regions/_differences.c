@@ -18,7 +18,7 @@ typedef struct {
 enum { TRUTH, PRED, REGION, KINDS };
 
 /* What each run belongs to: an object of the truth, one of the prediction, and a region. Runs without
- * a class, or with the same on both sides, belong to some as well, which nothing asks for. */
+ * a class, or with the same class on both sides, also belong to some, but these are not used. */
 typedef struct {
     uint32_t *pairs;         /* per run: the classes of truth and prediction, 16 bits each */
     uint32_t *firsts[KINDS]; /* per run: an earlier one of the same kind, or itself */
@@ -85,7 +85,7 @@ static void unite_row(Found *found, const Runs *runs, const Map *map, size_t row
     const uint32_t *starts = runs->starts, *pairs = found->pairs, shift = (uint32_t)map->width;
     const size_t begin = runs->rows[row], end = runs->rows[row + 1];
     const size_t above = row % map->height ? runs->rows[row - 1] : begin;
-    /* Runs above: the first that is touched, one to compare, and the one after the last copied. */
+    /* Runs above: the first touched one, one to compare, and the one after the last copied. */
     size_t touched = above, like = above, next = end;
     for (size_t run = begin; run < end; run++) {
         like += like < begin && pairs[like] != pairs[run];

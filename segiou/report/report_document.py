@@ -136,7 +136,7 @@ def _headline(
 
 
 def dice_title(report: Report) -> str:
-    """The mean Dice, with a name of its own beside means over cases and over structures alone."""
+    """The name of mean Dice; it differs for volumes, whose reports have other means as well."""
     if report.unit != "voxels" or report.protocol.needs_images:
         return "mean Dice"
     name = background_of(report.class_names)

@@ -1,4 +1,4 @@
-"""Annotation files that a folder of photographs has, to pass in place of the folder."""
+"""Annotation files in a folder of photographs, to pass in place of the folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Predictions whose values are cluster numbers: the class of each, matched over all images.
 
 Unsupervised models number their clusters arbitrarily. The pixels of each class and cluster are
-counted over the whole data set, and each cluster is given a class. The pairs are then scored as if
+counted over the whole data set, and each cluster is assigned a class. Pairs are then scored as if
 these values had been passed as labels of the predictions, so every measure and output has them.
 """
 
@@ -48,8 +48,9 @@ def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.in
     matrix : array_like of int, shape (C, K)
         Pixels by true class and cluster, of the whole data set.
     how : {"hungarian", "majority"}
-        One to one with the most correct pixels (Hungarian algorithm), or for every cluster the
-        class with which it shares most pixels, the first of several.
+        ``"hungarian"`` matches one to one with the most correct pixels (Hungarian algorithm).
+        ``"majority"`` assigns to each cluster the class with which it shares most pixels, the
+        first one in ties.
 
     Returns
     -------
@@ -66,9 +67,9 @@ def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.in
 
     Notes
     -----
-    Of several matches with the most correct pixels, the one of SciPy's
-    ``linear_sum_assignment`` is used, as in the code of STEGO. With fewer classes than
-    clusters, every class has a cluster, even one with which it shares no pixel.
+    Ties between matches are resolved by SciPy's ``linear_sum_assignment``, as in the code of
+    STEGO. If there are fewer classes than clusters, every class has a cluster, even if they
+    share no pixel.
 
     References
     ----------
@@ -94,7 +95,7 @@ def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.in
     # SciPy is slow to import.
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
-    # Clusters as rows decide ties as STEGO does.
+    # With clusters as rows, ties are resolved as in STEGO.
     columns, rows = linear_sum_assignment(table[:, filled].T, maximize=True)
     classes[filled[columns]] = rows
     return classes
@@ -201,7 +202,7 @@ class Clusters:
         if (rest := self.matched < 0).any():
             share = self.table[:, rest].sum() / self.table.sum()
             text += f"; unmatched: {self._values(rest)} ({percent(share)} of the predictions)"
-        return f"{text}. Intervals and tests take this match as fixed"
+        return f"{text}. Intervals and tests treat this match as fixed"
 
     def _values(self, which: NDArray[np.bool_]) -> str:
         return listed([*map(str, self.values[which].tolist())], _NAMED) or "none"
@@ -216,12 +217,12 @@ def counting_options(options: ClassOptions) -> ClassOptions:
 def check_clusters(how: str, options: ClassOptions, *, scores: bool) -> None:
     """Raise ValueError for options that contradict predictions of cluster numbers."""
     contradicted = {
-        "labels of the predictions; omit pred_labels (--pred-labels)": (
+        "with labels of the predictions; omit pred_labels (--pred-labels)": (
             options.pred_labels != options.labels
         ),
-        "scores of the predictions, which have a channel per class; pass label maps": scores,
+        "with scores, which have one channel per class; pass label maps": scores,
     }
     for text, is_so in contradicted.items():
         if is_so:
-            msg = f"match={how!r} (--match {how}) has no use for {text}"
+            msg = f"match={how!r} (--match {how}) cannot be used {text}"
             raise ValueError(msg)

@@ -197,8 +197,8 @@ def score_folder(
         Relative path of masks with one file per class, without extension, such as
         ``"{id}/segmentations/{class}"`` (TotalSegmentator) or ``"{id}_class_{class}"``.
         The remaining pixels are the class ``"background"``. For truth, predictions or both.
-        With ``{object}``, such as ``"{id}/masks/{object}"``, each file has one object of its
-        image, and the mask has their ids, for ``objects="labels"``.
+        With ``{object}``, such as ``"{id}/masks/{object}"``, each file has one object, and the
+        mask of the image has their ids, for ``objects="labels"``.
     roi : str or path, optional
         Folder of regions of interest, or one, paired by name with the truth; or the name of
         their array in the ``.npz`` files of the truth. Pixels outside (0) are ignored.
@@ -207,10 +207,10 @@ def score_folder(
         error if the palette contradicts them: an index has the colour (or grey) of another
         value, or different colours in the files of one folder.
     match : {"hungarian", "majority"}, optional
-        Values of the predictions are cluster numbers, as of unsupervised models: any numbers, of
-        which each gets a class, once over all images, before they are scored. One to one with
-        the most correct pixels (unmatched clusters are wrong), or every cluster the class of its
-        largest overlap. Masks are read twice. See :func:`segiou.scoring.match_clusters`.
+        Predictions are cluster numbers of an unsupervised model. Each cluster is assigned a class,
+        once over all images, before the images are scored: one to one with the most correct
+        pixels (unmatched clusters are wrong), or the class with the largest overlap. Masks are
+        read twice. See :func:`segiou.scoring.match_clusters`.
     boundary : BoundaryOptions or bool, optional
         Boundary metrics to compute; True computes all, with the defaults of
         :class:`segiou.measures.boundary.BoundaryOptions`. For volumes, surfaces are

@@ -64,7 +64,7 @@ class Job:
     command : str
         The command line that the job comes from, without passwords; empty in Python.
     clusters : str
-        The classes of the clusters in the predictions, once they are matched.
+        Classes of the clusters in the predictions, once matched.
 
     Raises
     ------
@@ -290,8 +290,9 @@ class Job:
         if masks == files:
             of = "" if OBJECT in pattern else " with a class of the labels"
             text = (
-                f"no file matches class_files={pattern!r} (--class-files){of}; {{id}} and "
-                "{class} or {object} stand for parts of the relative path without extension"
+                f"no file matches class_files={pattern!r} (--class-files){of}; correct the "
+                "pattern: {id}, {class} and {object} are parts of the relative path without its "
+                "extension"
             )
             raise DataError([Problem(str(self.truth), text)])
         return masks

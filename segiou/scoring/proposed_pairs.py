@@ -79,7 +79,7 @@ def best_proposals(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None]:
         if now is None:
             return pairing, None
         other = instead(pairing, *(source.find() for source in job.sources))
-        if len(now.run):  # the pairs at hand may be of other files, if others fit much better
+        if len(now.run):  # the current pairs may be of wrong files if others fit much better
             better, trial = _best(other, job, [(proposal, job) for proposal in other.proposals])
             mean = np.nan_to_num(now.run.report().mean_iou)
             is_better = bool(better.proposals) and better.proposals[0].mean_iou > _MUCH * mean

@@ -101,7 +101,7 @@ def score(
         Size of a pixel or voxel along each axis, for surfaces and the minimum
         size of objects.
     match : {"hungarian", "majority"}, optional
-        Predictions are cluster numbers, see :func:`score_folder`; generators are then read into
+        Predictions are cluster numbers; see :func:`score_folder`. Generators are read into
         memory.
     protocol, name
         See :func:`score_folder`.

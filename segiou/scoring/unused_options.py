@@ -1,4 +1,4 @@
-"""Options of reading that none of the files at hand uses, so that none has no effect in silence."""
+"""Reading options that none of the files uses, so that none is silently ignored."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def unused_options(job: Job, pairs: Sequence[Pair]) -> Iterator[str]:
     yield from unused_texts(given, [*zip(job.sources, paths, strict=True)])
     if job.spacing is not None and len(job.spacing) == 2 and not job.measures:
         text = f"spacing={job.spacing!r} (--spacing {','.join(f'{x:g}' for x in job.spacing)})"
-        yield f"{text} has no effect, because no score that was chosen uses the size of pixels"
+        yield f"{text} has no effect, because none of the chosen scores uses the pixel size"
 
 
 def unused_texts(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[str]:

@@ -266,7 +266,7 @@ def about_errors(result: Suspects) -> str:
     unclear = f", {done.unclear} unclear" if done.unclear else ""
     text = f"{done.wrong} of {plural(decided, 'reviewed region')} were wrong{unclear}"
     if math.isnan(done.low):
-        return f"{text}; later ones are wrong less often, so a rate needs a --random-sample"
+        return f"{text}; later ones are wrong less often, so use --random-sample for a rate"
     return f"{text}: {percent(done.share)} ({shown_range(done.low, done.high)}) of those sampled"
 
 
@@ -292,11 +292,11 @@ def _about_images(result: Suspects) -> Iterator[str]:
 def _about_regions(result: Suspects) -> Iterator[str]:
     if result.kept is None:
         yield (
-            f"regions were not kept: {result.nouns.image}s are ranked by their confusion matrices; "
-            "score with --suspects for boxes and pictures"
+            f"{result.nouns.image}s are ranked by their confusion matrices, because the run has no "
+            "regions; score with --suspects for boxes and pictures"
         )
     if len(result.images) == 1:
-        yield f"one {result.nouns.image} has no others to compare with, so the order is by size"
+        yield f"entries are ordered by size, because there is only one {result.nouns.image}"
 
 
 def _about_models(result: Suspects) -> Iterator[str]:

@@ -137,7 +137,7 @@ def test_the_missing_file_of_a_pair_is_named(tmp_path, missing, message):
 def test_analyze_states_no_orientation(tmp_path):
     header = write_pair(tmp_path, "a", labels(), kind=nibabel.AnalyzeImage)
     for path in (header, header.with_suffix(".img")):
-        with pytest.raises(MaskError, match=r"is of Analyze 7\.5, which states no orientation"):
+        with pytest.raises(MaskError, match=r"is Analyze 7\.5, which has no orientation"):
             read_mask(path)
 
 

@@ -226,7 +226,7 @@ def test_gates_comparisons_and_saved_runs(folders, command, tmp_path):
     code, out, _ = command("compare", *runs, "--metric", "iou")
     assert code == 0
     assert "scores higher than" in out
-    assert "The match of clusters to classes is taken as fixed." in " ".join(out.split())
+    assert "The match of clusters to classes is treated as fixed." in " ".join(out.split())
     code, _, noted = command("score", *options_of(folders), "--match", "majority", "--run", runs[0])
     assert code == 2
     assert "match is 'majority' here and 'hungarian' there" in " ".join(noted.split())

@@ -74,7 +74,7 @@ def test_predictions_may_be_files_of_objects(nuclei):
 
 def test_objects_do_not_overlap(nuclei):
     write_mask(nuclei / "stage1/0a0f/masks/zz.png", np.ones((18, 21), int))
-    with pytest.raises(DataError, match=r"zz\.png: shares \d+ pixels with another object"):
+    with pytest.raises(DataError, match=r"zz\.png: shares \d+ pixels with a different object"):
         segiou.score_folder(
             nuclei / "stage1", nuclei / "pred", objects="labels", class_files=PATTERN
         )

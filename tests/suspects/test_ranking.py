@@ -119,7 +119,7 @@ def test_an_image_has_one_entry_and_two_further_regions():
     found = find_suspects(run)
     assert [r.rank for r in found.regions] == [1, 1, 1]
     assert [r.rank for r in find_suspects(run, all_regions=True).regions] == [1, 2, 3, 4]
-    assert "the order is by size" in str(found)
+    assert "ordered by size" in str(found)
 
 
 def test_regions_that_no_other_model_has_sink(pairs):

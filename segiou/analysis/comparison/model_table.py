@@ -110,7 +110,7 @@ class ModelTable(Finding):
 
     @property
     def _overall(self) -> str:
-        """What the row of the scores over all classes is called."""
+        """The name of the row with the scores over all classes."""
         return overall_of(comparison.overall for comparison in self.comparisons)
 
     @property

@@ -200,7 +200,7 @@ class Comparison(OverUnits, Finding, Drawable):
     score_unit : str
         Unit of the score, such as ``"mm"``; empty for a ratio.
     overall : str
-        What the score over all classes is called: ``"mean"``, or for example ``"harmonic mean"``.
+        Name of the score over all classes: ``"mean"``, or for example ``"harmonic mean"``.
     independence : str
         Why images are treated as independent, if they are.
     limit : Caution or None
@@ -217,7 +217,7 @@ class Comparison(OverUnits, Finding, Drawable):
         The score of each model over all classes of the protocol, if classes are
         left out.
     is_matched : bool
-        Whether clusters of a model were matched to classes, which tests take as fixed.
+        Whether clusters of a model were matched to classes, which tests treat as fixed.
     """
 
     _plot_kind = "comparison_forest"

@@ -317,7 +317,7 @@ def _size(value: float, comparison: Comparison) -> str:
 
 
 def _scope(comparison: Comparison) -> str:
-    fixed = " The match of clusters to classes is taken as fixed." * comparison.is_matched
+    fixed = " The match of clusters to classes is treated as fixed." * comparison.is_matched
     images = f"{comparison._image}s"
     others = {
         "group": f"similar {images} of other groups",

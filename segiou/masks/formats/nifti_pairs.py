@@ -49,7 +49,7 @@ def starts_as_volume(header: str | Path) -> bool:
 def joined(
     head: bytes, path: str | Path, read: Callable[[str], tuple[bytes, T]]
 ) -> tuple[bytes, T]:
-    """The bytes of one file, and what ``read`` returns beside those of the data."""
+    """The volume as the bytes of one file, and the second result of ``read`` for its data."""
     with damage(path, "is corrupt"):
         head = _head(head)
     if (order := _order(head)) is None:
@@ -58,7 +58,7 @@ def joined(
     if head[344:348] != b"ni1\0" and not head.startswith(b"ni2\0", 4):
         name = Path(path).name.partition(".")[0]
         fix = f"nib-convert {name}.img {name}.nii.gz"
-        problem = "is of Analyze 7.5, which states no orientation; convert it and check the result"
+        problem = "is Analyze 7.5, which has no orientation; convert it and check the result"
         raise MaskError(path, f"{problem}: {fix}")
     names = [str(other) for other in _partners(Path(path), "hdr", "img")]
     if not names:

@@ -186,8 +186,8 @@ def _add_object(numbers: NDArray[Any], area: NDArray[np.bool_], number: int, pat
     if number > np.iinfo(numbers.dtype).max:
         raise MaskError(path, f"is object {number} of its image; expected at most 65535")
     if shared := int(np.count_nonzero(numbers[area])):
-        problem = f"shares {plural(shared, 'pixel')} with another object of its image"
-        raise MaskError(path, f"{problem}; each pixel has one object, so correct one of them")
+        problem = f"shares {plural(shared, 'pixel')} with a different object of its image"
+        raise MaskError(path, f"{problem}; remove the overlap from one of the files")
     numbers[area] = number
 
 

@@ -56,8 +56,8 @@ class ClickFiles:
             match = _CLICK.fullmatch(name)
             if match is None or not (number := int(match["number"])):
                 msg = (
-                    f"{self.root}: {name} is not in a folder of a click; put the masks after each "
-                    "click into folders numbered from 1, such as click_01/"
+                    f"{self.root}: {name} is not in the folder of a click; put the masks after "
+                    "each click into one folder, numbered from 1, such as click_01/"
                 )
                 raise ValueError(msg)
             stems.setdefault(match["stem"], name)
@@ -67,7 +67,7 @@ class ClickFiles:
                 raise ValueError(msg)
         if len(stems) > 1:
             some = " and ".join([*stems.values()][:2])
-            msg = f"{self.root}: folders of clicks have different names: {some}; keep one kind"
+            msg = f"{self.root}: folders of clicks have different names: {some}; use one name"
             raise ValueError(msg)
         found = {}
         for image, by_click in images.items():

@@ -43,13 +43,13 @@ def number_of_clicks(ious: Any, threshold: float, *, limit: int = _LIMIT) -> int
     threshold : float
         IoU to reach, in (0, 1].
     limit : int
-        Largest number of clicks.
+        Maximum number of clicks.
 
     References
     ----------
     K. Sofiiuk et al., Reviving iterative training with mask guidance for interactive segmentation,
-    ICIP 2022 (RITM); its ``compute_noc_metric`` also counts an image that reaches the IoU at the
-    last click as one that does not.
+    ICIP 2022 (RITM). Its ``compute_noc_metric`` also counts images that reach the IoU at the last
+    click as failures.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class ClickOptions(Measure):
     iou : tuple of float
         IoU to reach, in per cent.
     limit : int
-        Largest number of clicks, which images that never reach an IoU have.
+        Maximum number of clicks; images that never reach an IoU count as this number.
     target : tuple of str or int
         Name or index of the class of the object; by default the second of two classes.
 
@@ -98,10 +98,10 @@ class ClickOptions(Measure):
     target: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
-        several = read_several("iou", self.iou, "a sequence of per cents")
+        several = read_several("iou", self.iou, "a sequence of percentages")
         shares = tuple(check_number("an IoU of iou", one, _LEAST, 100) for one in several)
         if not shares or len({*map(_percent, shares)}) < len(shares):
-            msg = f"iou must be one or several different per cents, got {self.iou}"
+            msg = f"iou must be one or more distinct percentages, got {self.iou}"
             raise ValueError(msg)
         check_integer("limit", self.limit, 1, _MOST)
         object.__setattr__(self, "iou", shares)
@@ -125,10 +125,10 @@ class ClickOptions(Measure):
         return ClickFiles(source, self.limit)
 
     def check_arrays(self) -> None:
-        """Only folders have a mask per click."""
+        """Reject arrays, because only folders have one mask per click."""
         msg = (
-            "clicks are scored from folders, one per click (score_folder); for arrays, pass the "
-            "IoU after each click to segiou.measures.clicks.number_of_clicks"
+            "arrays do not have one mask per click; pass one folder per click to score_folder, or "
+            "the IoU after each click to segiou.measures.clicks.number_of_clicks"
         )
         raise ValueError(msg)
 
@@ -151,8 +151,8 @@ class ClickOptions(Measure):
         if chosen or classes.num_classes != 2:
             names = ", ".join(classes.labels.class_names)
             msg = (
-                "clicks select one class; pass --clicks-target CLASS (target=(CLASS,)) with one "
-                f"of {names}"
+                "clicks need exactly one class; pass --clicks-target CLASS (target=(CLASS,)) with "
+                f"one of {names}"
             )
             raise ValueError(msg)
         return 1
@@ -161,7 +161,7 @@ class ClickOptions(Measure):
         """The plan for these classes in images."""
         self.target_of(classes)
         if masks.volumes:
-            msg = "clicks are scored in images, not volumes"
+            msg = "clicks are not supported for volumes; pass images"
             raise ValueError(msg)
         return ClickPlan(self, classes, masks)
 
@@ -221,7 +221,7 @@ class ClickPlan(Plan):
         if missed and pixels and len(rows) < self.measure.limit:
             msg = (
                 f"has masks after {plural(len(rows), 'click')}, which do not reach IoU "
-                f"{_percent(missed[0])} %; add those up to click {self.measure.limit}, or pass "
+                f"{_percent(missed[0])} %; add the masks up to click {self.measure.limit}, or pass "
                 f"limit={len(rows)} (--clicks-limit {len(rows)})"
             )
             raise ValueError(msg)
@@ -297,8 +297,8 @@ class ClickPlan(Plan):
             columns=tuple(columns),
             note=(
                 f"clicks: number of clicks until an IoU in per cent is reached (NoC); images that "
-                f"never reach it have {self.measure.limit}, and are counted as failures (NoF); the "
-                "table of classes is that of the last masks"
+                f"never reach it count as {self.measure.limit} clicks and as failures (NoF); the "
+                "table of classes scores the last masks"
             ),
         )
 

@@ -25,12 +25,12 @@ class FewShotOptions(Measure):
     """FB-IoU of few-shot segmentation: mean IoU of background and foreground.
 
     Every pair is one episode: its masks have the class of the episode, or 1, on the background.
-    The pixels of all episodes are pooled, whatever their class.
+    Pixels are pooled over all episodes, regardless of their class.
 
     Attributes
     ----------
     background : str
-        Name of the class of the background; by default the first class. All others are foreground.
+        Name of the background class; by default the first class. All others are foreground.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class FewShotOptions(Measure):
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for two or more classes; ValueError if the background is unknown."""
         if classes.num_classes < 2:
-            msg = "FB-IoU needs a class of the background and one or more of the foreground"
+            msg = "FB-IoU needs a background class and at least one foreground class"
             raise ValueError(msg)
         plan = FewShotPlan(self, classes, masks)
         _ = plan.background

@@ -51,10 +51,11 @@ class LesionOptions(Measure):
     Attributes
     ----------
     protocol : str
-        Rules of a challenge: a key of ``LESION_PROTOCOLS``. For components of any structure,
-        ``"components-skip"``, or ``"components-374"`` with another distance of unmatched ones.
+        Rules of a challenge: a key of ``LESION_PROTOCOLS``. ``"components-skip"`` scores the
+        components of any structure without unmatched ones; ``"components-374"`` scores
+        unmatched ones with this distance, for which any number may be set.
     tolerance : float, optional
-        Tolerance of surface Dice of ``"components-…"``, in the unit of the spacing; by default
+        Tolerance of surface Dice for ``"components-…"``, in the unit of the spacing; by default
         the smallest spacing.
 
     Raises

@@ -156,14 +156,14 @@ _LABELS_2026 = {"gli": "brats2024-gli", "mets": "brats2024-gli", "ped": "brats20
 _LABELS_2026["menrt"] = "binary"
 #: Distance of a region that one side lacks, and of lesions that are not found, in BraTS 2026.
 BRATS_FARTHEST = 373.0
-#: Protocols for any structure: what follows is the distance of unmatched components, or SKIP.
+#: Prefix of protocols for any structure, before the distance of unmatched components or SKIP.
 COMPONENTS, SKIP = "components-", "skip"
 #: Distances that unmatched components may have.
 _NEAREST, _FARTHEST = 1e-3, 1e6
 
 
 def _of_components(unmatched: str) -> LesionProtocol:
-    """The protocol of components whose unmatched ones count so; ValueError for another word."""
+    """The protocol that scores unmatched components so; ValueError for an unknown word."""
     penalty, words = None, "are skipped"
     if unmatched != SKIP:
         try:
@@ -173,7 +173,7 @@ def _of_components(unmatched: str) -> LesionProtocol:
         if not _NEAREST <= distance <= _FARTHEST:
             msg = (
                 f"protocol {COMPONENTS}{unmatched}: expected {COMPONENTS}{SKIP}, or a distance of "
-                f"unmatched components from {_NEAREST:g} to {_FARTHEST:g} such as {COMPONENTS}374"
+                f"unmatched components from {_NEAREST:g} to {_FARTHEST:g}, such as {COMPONENTS}374"
             )
             raise ValueError(msg)
         unmatched, penalty = repr(distance).removesuffix(".0"), distance

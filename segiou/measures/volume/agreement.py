@@ -55,7 +55,7 @@ def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
     Returns
     -------
     Agreement
-        NaN where undefined: the bias without a case, the rest with fewer than two.
+        NaN if undefined: the bias with no case, the rest with fewer than two.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
     check_level("level", level)
     sides = [np.asarray(side, np.float64) for side in (first, second)]
     if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
-        msg = f"first and second must have one shape (N,), got {sides[0].shape}, {sides[1].shape}"
+        msg = f"first and second must have equal shape (N,), got {sides[0].shape}, {sides[1].shape}"
         raise ValueError(msg)
     if not np.isfinite(sides).all():
         msg = "first and second must be finite"

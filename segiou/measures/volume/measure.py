@@ -26,7 +26,7 @@ from segiou.metrics.ratio import Floats, ratio
 
 #: Exact sums have room for values up to 2³¹; this power of two makes it 2⁵¹ voxels.
 _SCALE = 2.0**20
-#: Volumes above it are those of a wrong spacing.
+#: A volume above this limit means that the spacing is wrong.
 _MOST = 2.0**50
 _MM3_PER_ML = 1000
 #: Columns of cases beside the scores: their titles, and whether they are ratios.
@@ -111,7 +111,7 @@ class VolumePlan(StructurePlan):
         volumes = np.stack([counts.truth, counts.pred], axis=-1).reshape(-1, 2) * size
         if (most := volumes.max(initial=0)) > _MOST:
             msg = (
-                f"{self._noun} {most:.3g} {self.unit} is too large, with spacing "
+                f"{self._noun} {most:.3g} {self.unit} is too large for spacing "
                 f"{tuple(spacing)}; correct the spacing"
             )
             raise ValueError(msg)

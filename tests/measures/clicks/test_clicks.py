@@ -170,8 +170,8 @@ def test_masks_that_end_too_early(tmp_path):
 @pytest.mark.parametrize(
     ("folder", "problem"),
     [
-        ("other", "other/a.png is not in a folder of a click"),
-        ("click_00", "click_00/a.png is not in a folder of a click"),
+        ("other", "other/a.png is not in the folder of a click"),
+        ("click_00", "click_00/a.png is not in the folder of a click"),
         ("click_4", "a has a mask after click 4, but none after click 2"),
         ("click_1", "a has two masks after click 1"),
         ("step_2", "different names: click_01/a.png and step_2/a.png"),
@@ -210,11 +210,11 @@ def test_options_out_of_range(wrong):
 
 
 def test_targets_arrays_and_volumes(tmp_path, capsys):
-    with pytest.raises(ValueError, match="clicks select one class; pass --clicks-target"):
+    with pytest.raises(ValueError, match="clicks need exactly one class; pass --clicks-target"):
         ClickOptions().plan(segiou.labels.ClassOptions.of(3), segiou.measures.Masks())
-    with pytest.raises(ValueError, match="images, not volumes"):
+    with pytest.raises(ValueError, match="not supported for volumes"):
         ClickOptions().plan(segiou.labels.ClassOptions.of(2), segiou.measures.Masks(volumes=True))
-    with pytest.raises(ValueError, match="scored from folders"):
+    with pytest.raises(ValueError, match="pass one folder per click to score_folder"):
         segiou.score([[[1]]], [[[1]]], labels=2, measures=["clicks"])
     places = write_clicks(tmp_path, {"a": [9]})
     words = ["score", *places, "--labels", "3", "--clicks", "--clicks-target", "1", "-q"]

@@ -106,7 +106,7 @@ def test_every_command_has_it(tmp_path, command):
 
 
 def test_refused(tmp_path, command):
-    with pytest.raises(ValueError, match="needs a class of the background and one or more"):
+    with pytest.raises(ValueError, match="needs a background class and at least one"):
         FewShotOptions().plan(ClassOptions.of(1), Masks())
     with pytest.raises(ValueError, match="sky"):
         FewShotOptions("sky").plan(ClassOptions.of(NAMES), Masks())

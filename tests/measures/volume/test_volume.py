@@ -207,7 +207,7 @@ def test_plot_of_agreement(run):
     with pytest.raises(ValueError, match="did you mean liver"):
         run.plot("bland_altman", structure="livr")
     few = segiou.score([[[1]]], [[[0]]], labels=2, measures=["volume"])
-    with pytest.raises(NothingToDraw, match="fewer than two cases"):
+    with pytest.raises(NothingToDraw, match="at least two cases"):
         few.plot("bland_altman")
     with pytest.raises(NothingToDraw, match="--volume"):
         segiou.score([[[1]]], [[[0]]], labels=2).plot("bland_altman")
