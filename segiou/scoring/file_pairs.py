@@ -28,7 +28,7 @@ from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.raw_mask import MaskError
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
-from segiou.masks.sources.class_files import class_layout, object_layout
+from segiou.masks.sources.class_files import class_layout, folders_of_masks, object_layout
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.mask_places import duplicate_advice
 from segiou.masks.sources.one_file import check_different
@@ -56,6 +56,23 @@ def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> Non
     raise DataError([Problem(where, text)])
 
 
+def _check_folders(
+    files: Sequence[Mapping[str, str]], roots: Sequence[str], labels: LabelSet
+) -> None:
+    """Raise a DataError if folders with the same files may be classes that have no names."""
+    if not all(name.isdecimal() for name in labels.class_names):
+        return
+    for one, other, where in zip(files, files[::-1], roots, strict=True):
+        if (layout := folders_of_masks(one, other)) is not None:
+            text = (
+                f"has several folders with the same files ({listed(list(layout[1]), 8)}); if they "
+                "are classes, pass all class names in the order of their values in the other "
+                f"folder, labels=[NAME, …], class_files={layout[0]!r} (--labels NAME,… "
+                f"--class-files '{layout[0]}'); otherwise pass one of them in place of the folder"
+            )
+            raise DataError([Problem(where, text)])
+
+
 def _check_objects(files: Sequence[Mapping[str, str]], roots: Sequence[str]) -> None:
     """Raise a DataError if the files of a side are objects of images with the names of others."""
     for one, other, where in zip(files, files[::-1], roots, strict=True):
@@ -78,7 +95,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
         return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
     files = _files_of_both(truth, pred)
-    if job is not None and not (job.pair_by.has_rule or job.reading.class_files):
+    is_free = job is not None and not (job.pair_by.has_rule or job.reading.class_files)
+    if job is not None and is_free:
         sides = job.options.labels, job.options.pred_labels
         for source, paths, labels in zip((truth, pred), files, sides, strict=True):
             _check_layout(paths, labels, source.root)
@@ -91,6 +109,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             named_as_other(files[1], *places[::-1], files[0]),
         )
     pairing = pair_folders(*files) if job is None else _paired(*files, job.pair_by)
+    if job is not None and is_free and pairing.duplicates:
+        _check_folders(files, (truth.root, pred.root), job.options.labels)
     is_partial = not pairing.pairs or pairing.missing or pairing.extra
     if job is not None and is_partial and not job.reading.class_files:
         _check_objects(files, (truth.root, pred.root))

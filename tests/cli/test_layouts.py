@@ -117,8 +117,8 @@ def test_masks_before_and_after(capsys):
 
 def test_folders_of_classes_beside_other_folders(capsys):
     """Agriculture-Vision: labels/CLASS/ID beside masks/ID and boundaries/ID."""
-    names = ["background", "water", "endrow"]
-    truths, preds, _ = sides()
+    names = ["background", "water", "endrow", "storm"]
+    truths, preds, _ = sides(number=4)
     for i in range(4):
         for value, name in enumerate(names[1:], 1):
             write_mask(Path(f"truth/labels/{name}/{i}.png"), (truths[i] == value) * 255)
@@ -129,8 +129,11 @@ def test_folders_of_classes_beside_other_folders(capsys):
     said = said_of(capsys, *command)
     options = shlex.split(re.search(r"\((--class-files '[^']*')\)", said)[1])
     assert options[1] == "labels/{class}/{id}"
+    without_names = said_of(capsys, "truth", "pred", "--labels", "4")
+    assert "(endrow, storm and water)" in without_names and "masks" not in without_names
+    assert f"(--labels NAME,… {shlex.join(options)})" in without_names
     t, p = np.array(truths), np.array(preds)
-    each = [((t == c) & (p == c)).sum() / ((t == c) | (p == c)).sum() for c in (1, 2)]
+    each = [((t == c) & (p == c)).sum() / ((t == c) | (p == c)).sum() for c in (1, 2, 3)]
     assert mean_iou(capsys, *command, *options) == pytest.approx(np.mean(each))
 
 

@@ -26,7 +26,7 @@ from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
 from segiou.masks.reading import OBJECT, ONE_IMAGE
 from segiou.masks.sources.folders import Source
-from segiou.masks.sources.mask_places import NOT_MASKS
+from segiou.masks.sources.mask_places import NOT_MASKS, OF_MASKS
 
 _FINDING = Lock()
 #: Name of the pixels outside all classes.
@@ -259,6 +259,29 @@ def _class_folders(stems: Iterable[str], known: Set[str]) -> tuple[str, tuple[st
         if len(inside) == 1 and len(classes) > 1 and set.intersection(*classes.values()):
             return f"{above}/{IN_FOLDERS}", tuple(sorted(classes))
     return None
+
+
+def folders_of_masks(
+    relative: Iterable[str], others: Iterable[str]
+) -> tuple[str, tuple[str, ...]] | None:
+    """A folder of masks whose folders, with words as names, have the same files as another side."""
+    sides = [[split_ending(path)[0] for path in side] for side in (relative, others)]
+    if any("/" in stem for stem in sides[1]):
+        return None
+    words = {
+        last
+        for stem in sides[0]
+        if (last := stem.rpartition("/")[0].rpartition("/")[2])
+        if re.fullmatch(r"[^\W\d]{2}.*", last)
+        if not (OF_MASKS.search(last) or NOT_MASKS.search(last))
+    }
+    layout = _class_folders(sides[0], words)
+    if layout is None or len(layout[1]) < 3:
+        return None
+    above = layout[0].removesuffix(f"/{IN_FOLDERS}")
+    names = {stem.rpartition("/")[2] for stem in sides[0] if stem.startswith(f"{above}/")}
+    is_of_masks = OF_MASKS.search(above.rpartition("/")[2])
+    return layout if is_of_masks and names & {*sides[1]} else None
 
 
 def object_layout(relative: Iterable[str], others: Iterable[str]) -> str | None:
