@@ -147,7 +147,9 @@ def rows_of(table: Any, where: str) -> list[Row]:
 
 def _flat(row: Mapping[Any, Any]) -> Row:
     """A row without nesting: BDD100K's attributes are one level down."""
-    if not [value for value in row.values() if isinstance(value, dict)]:
+    if not any(issubclass(kind, dict) for kind in {*map(type, row.values())}):
+        if isinstance(row, dict) and {*map(type, row)} == {str}:
+            return row  # those of many images are not copied
         return {str(name): value for name, value in row.items()}
     flat: Row = {}
     for name, value in row.items():

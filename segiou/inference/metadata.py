@@ -222,28 +222,32 @@ class _Match:
         """The column of ids, and the row of each id; empty if it has none."""
         names = [self._key_of(id) for id in self.ids]
         if (exact := self._exact(names)) is not None:
-            head, places = exact
-            return head, [self._row(head, places[name]) for name in names]
+            head, first, more = exact
+            return head, [self._row(head, [first[name], *more.get(name, ())]) for name in names]
         keys = [*map(_forms, names)]
         head = self._head({*chain(*keys)})
-        places = {}
+        places: dict[str, list[int]] = {}
         for i, row in enumerate(self.table):
             for form in _forms(cell_text(row.get(head))):
                 places.setdefault(form, []).append(i)
         matches = (next((places[form] for form in forms if form in places), []) for forms in keys)
         return head, [self._row(head, match) for match in matches]
 
-    def _exact(self, names: Sequence[str]) -> tuple[str, dict[str, list[int]]] | None:
-        """A column with every name as it is, and its rows; most tables have one."""
+    def _exact(
+        self, names: Sequence[str]
+    ) -> tuple[str, dict[str, int], dict[str, list[int]]] | None:
+        """A column with every name as it is, its first row and others; most tables have one."""
         wanted = {*names}
         for head in sorted(self._heads, key=_key_place):
             if "" in wanted or wanted.isdisjoint(_texts_of(self.table[:_FIRST], head)):
                 continue
-            places: dict[str, list[int]] = {}
+            first: dict[str, int] = {}
+            more: dict[str, list[int]] = {}  # a list for each text would fill the memory
             for i, text in enumerate(_texts_of(self.table, head)):
-                places.setdefault(text, []).append(i)
-            if wanted <= places.keys():
-                return head, places
+                if first.setdefault(text, i) != i:
+                    more.setdefault(text, []).append(i)
+            if wanted <= first.keys():
+                return head, first, more
         return None
 
     @property
@@ -405,7 +409,8 @@ def _numbers(cells: list[list[str]]) -> _Numbers | None:
         return None
     for read in (number_in, _seconds):
         try:
-            values = np.array([read(texts[0]) if texts else np.nan for texts in cells])
+            known = {text: read(text) for text in dict.fromkeys(chain(*cells))}
+            values = np.array([known[texts[0]] if texts else np.nan for texts in cells])
         except ValueError:
             continue
         return None if np.isinf(values).any() else _Numbers(values, read, read is _seconds)

@@ -114,12 +114,17 @@ class _Order(NamedTuple):
     @classmethod
     def of(cls, parts: Sequence[Sequence[str]]) -> _Order:
         """The order of ids that are divided at their numbers, which are at odd places."""
-        keys: list[list[Any]] = [[*texts] for texts in parts]
-        for key in keys:
-            key[1::2] = map(int, key[1::2])
+        keys = [*map(_key_of, parts)]
         ranks = np.empty(len(keys), np.intp)
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
         return cls(ranks, [key[-2] if len(key) > 1 else None for key in keys])
+
+
+def _key_of(texts: Sequence[str]) -> tuple[Any, ...]:
+    """The texts and the values of the numbers of an id."""
+    key: list[Any] = [*texts]
+    key[1::2] = map(int, key[1::2])
+    return tuple(key)
 
 
 @lru_cache(maxsize=1)  # each metric asks for the same images again
@@ -157,9 +162,10 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
     return _sequences(ids, names, pattern, _Order.of(_parts_of(ids)))
 
 
-def _parts_of(ids: Sequence[str]) -> list[list[str]]:
+def _parts_of(ids: Sequence[str]) -> list[tuple[str, ...]]:
     """Ids divided at their numbers, which are at odd places."""
-    return [*map(_NUMBER.split, ids)]
+    # The garbage collector passes over tuples of texts, but not over millions of lists.
+    return [tuple(_NUMBER.split(id)) for id in ids]
 
 
 def _sequences(ids: Sequence[str], names: Sequence[Any], pattern: str, order: _Order) -> Sequences:

@@ -168,7 +168,7 @@ class Statistic:
         present : ndarray of bool, shape (N, C)
             Whether the truth of each of the N images has each class.
         """
-        hits = _hits(units, [present[images].astype(np.int64)])
+        hits = _hits(units, (part.astype(np.int64) for part in row_parts(present[images])))
         if self.median_of is not None:
             seen = _seen(self.score, units, hits)
             return _of_medians(self.score, self.median_of[images], units, seen, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Protocol as Structure, TypeVar
 
@@ -344,7 +344,8 @@ class ImageParts:
             start = 0
             for part in self.parts():
                 number = len(part.tp) if isinstance(part, Counts) else 0
-                yield part[taken[start : start + number]] if number else part
+                places = np.flatnonzero(taken[start : start + number])
+                yield part[places] if number else part
                 start += number
 
         return ImageParts(int(taken.sum()), self.width, parts)
@@ -381,11 +382,14 @@ class ManyRows:
 
     def summed(self, index: NDArray[np.intp], groups: int) -> NDArray[Any]:
         """As :func:`group_sums`."""
-        total, start = np.zeros((groups, self.shape[1]), self.dtype), 0
+        # The last row is of those that are left out.
+        total, start = np.zeros((groups + 1, self.shape[1]), self.dtype), 0
         for part in self.parts():
-            total += group_sums(part, index[start : start + len(part)], groups)
+            # A part has few of many groups.
+            found, place = np.unique(index[start : start + len(part)], return_inverse=True)
+            total[found] += group_sums(part, place, len(found))
             start += len(part)
-        return total
+        return total[:groups]
 
     def __getitem__(self, taken: NDArray[np.bool_]) -> NDArray[Any]:
         starts = np.cumsum([0, *map(len, self.parts())])
@@ -446,12 +450,15 @@ def _summed(units: Units, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
 MOST_RESAMPLED = 20_000
 
 
+@lru_cache(maxsize=1)  # each slice asks for them again
 def random_groups(number: int) -> NDArray[np.intp]:
     """The random group of each of very many units.
 
     They follow from the number alone, so those of two models match.
     """
-    return np.random.default_rng(number).permutation(number) % MOST_RESAMPLED
+    groups = np.random.default_rng(number).permutation(number) % MOST_RESAMPLED
+    groups.flags.writeable = False
+    return groups
 
 
 def resampled_sums(table: Any) -> Any:

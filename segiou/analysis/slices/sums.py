@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.inference.statistics import Statistic, sums_of_groups
-from segiou.inference.units import MOST_RESAMPLED, Units, group_sums, random_groups
+from segiou.inference.units import MOST_RESAMPLED, ManyRows, Units, random_groups, row_parts
 
 #: Scores whose denominators are numbers of images.
 _OF_IMAGES = "I", "image", "image-class"
@@ -52,10 +52,12 @@ class SliceSums:
         is_grouped = units.kind == "image"
         index = random_groups(number) if is_grouped else units.index
         groups = MOST_RESAMPLED if is_grouped else len(units)
+        seen = present[inside]
+        hits = ManyRows(lambda: (part.astype(np.int64) for part in row_parts(seen)), len(seen))
         return cls(
             is_grouped,
             np.bincount(index[inside], minlength=groups),
-            group_sums(present[inside].astype(np.int64), index[inside], groups),
+            hits.summed(index[inside], groups),
             [sums_of_groups(model, inside, index, groups) for model in models],
         )
 
