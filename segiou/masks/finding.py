@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from segiou._support.text import did_you_mean, listed, plural
+from segiou.masks.raw_mask import VOLUME_SUFFIXES
 
 #: Extensions of mask files.
 MASK_SUFFIXES = frozenset(
@@ -21,7 +22,7 @@ RASTER_SUFFIXES = frozenset(
 )
 #: Extensions of MATLAB and HDF5 files, which are masks in folders without any of the others.
 ARRAY_SUFFIXES = frozenset({".mat", ".h5", ".hdf5"})
-#: Extensions of headers of NIfTI whose data are in other files: masks in folders without others.
+#: Extensions of headers of NIfTI whose data are in other files: masks beside volumes, or alone.
 HEADER_SUFFIXES = (".hdr", ".hdr.gz")
 #: The problem of a file where a folder is expected.
 IS_A_FILE = "is a file, not a folder"
@@ -89,8 +90,10 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
-    masks = _below(root, MASK_SUFFIXES) or _headers_below(root) or _below(root, RASTER_SUFFIXES)
-    masks = masks or _below(root, ARRAY_SUFFIXES)
+    masks = _below(root, MASK_SUFFIXES)
+    if not masks or any(path.lower().endswith(VOLUME_SUFFIXES) for path in masks):
+        masks |= _headers_below(root)
+    masks = masks or _below(root, RASTER_SUFFIXES) or _below(root, ARRAY_SUFFIXES)
     masks = masks or _below(root, _plugin_suffixes())
     if not masks:
         layout = next((text for one, text in _LAYOUT_FILES.items() if (root / one).is_file()), None)
@@ -102,12 +105,12 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _headers_below(root: Path) -> dict[str, str]:
-    """Headers of volumes whose data are in other files; none if the first is not of a volume."""
+    """Headers of volumes whose data are in other files; none if none is of a volume."""
     headers = _below(root, HEADER_SUFFIXES)
     if headers:
         from segiou.masks.formats.nifti_pairs import starts_as_volume
 
-        return headers if starts_as_volume(next(iter(headers.values()))) else {}
+        return headers if any(map(starts_as_volume, headers.values())) else {}
     return {}
 
 

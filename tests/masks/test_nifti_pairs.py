@@ -88,6 +88,20 @@ def test_pairs_beside_single_files_of_the_same_names(tmp_path, place):
     assert run.provenance["masks"] == "volumes"
 
 
+def test_a_folder_may_have_volumes_of_both_kinds(tmp_path):
+    for side in ("truth", "pred"):
+        write_pair(tmp_path / side, "a", labels())
+        nibabel.Nifti1Image(labels().astype(np.int16), AFFINE).to_filename(
+            tmp_path / side / "b.nii.gz"
+        )
+    assert len(segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)) == 2
+    nibabel.Nifti1Image(labels().astype(np.int16), AFFINE).to_filename(
+        tmp_path / "truth" / "a.nii.gz"
+    )
+    with pytest.raises(ValueError, match=r"a\.nii\.gz: has the same key.*a\.hdr"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+
+
 def test_inspect_and_score_read_the_same(tmp_path, capsys):
     for side in ("truth", "pred"):
         for name in "ab":
