@@ -91,6 +91,7 @@ def test_the_right_number_after_at_most_one_correction(
         assert all(word in said for word in correction.split(" "))
         report, said = scored(capsys, f"{first} {correction}")
     assert "as if truth and predictions were numbered differently" not in said
+    assert report is not None, said
     assert report["mean_iou"] == pytest.approx(expected, abs=1e-9)
 
 
