@@ -29,7 +29,8 @@ _CHOICES = (
 _OTHERS = (
     *("flag_for", "to_dict", "layout", "count", "count_several", "class_scores", "counts_of"),
     *("object_classes", "object_outcomes", "drawn_objects"),
-    *("scores", "table", "columns", "image_columns", "alternative", "way", "difference"),
+    *("scores", "table", "columns", "case_quantities", "image_columns"),
+    *("alternative", "way", "difference"),
 )
 #: Attributes of scores that are functions, and those that return its values.
 _FUNCTIONS = ("sums", "evaluate", "seen", "alone", "median_of", "weights", "each")

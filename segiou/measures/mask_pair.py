@@ -99,6 +99,17 @@ class MaskPair:
             side[side == self.classes.num_classes] = -1
         return truth, pred
 
+    @property
+    def id_maps(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Object id of each pixel of truth and prediction; ValueError if the masks have none."""
+        if None in self.ids:
+            msg = (
+                "scores of objects need the id of each object; pass --objects labels for images "
+                "with one id per object (objects='labels')"
+            )
+            raise ValueError(msg)
+        return self.ids[0].id_map, self.ids[1].id_map
+
 
 class ScoredPrediction(NamedTuple):
     """A prediction file of scores.

@@ -36,6 +36,8 @@ class Field(NamedTuple):
     sparse : bool
         Whether most integers are 0, so that the arrays of N images are a SciPy sparse
         array of N flat rows.
+    single : bool
+        Whether an image has exactly one row, such as the scores of a case; others are corrupt.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Field(NamedTuple):
     rows: bool = False
     floats: bool = False
     sparse: bool = False
+    single: bool = False
 
     @property
     def size(self) -> int:
@@ -72,6 +75,9 @@ def check_layout(layout: Layout) -> None:
             check_integer(f"the shape of {name!r}", length, 0, _MOST_NUMBERS)
         if field.sparse and (field.rows or field.floats):
             msg = f"{name!r} is sparse, so it must hold sums of integers"
+            raise ValueError(msg)
+        if field.single and not field.rows:
+            msg = f"{name!r} has a single row per image, so it must have rows=True"
             raise ValueError(msg)
 
 
@@ -346,6 +352,9 @@ class Parts:
                 blobs.append(data[place : places[i]])
             if name.startswith(only):
                 counts = np.array(lengths, dtype=np.int64)
+                if field.single and (counts != 1).any():
+                    msg = f"{name} must have one row per image"
+                    raise ValueError(msg)
                 short = name.removeprefix(only)
                 arrays[short] = _decoded(short, field, counts, blobs)
                 if field.rows:
@@ -395,7 +404,7 @@ def _checked(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
     if array.size and array.dtype.kind not in ("biuf" if field.floats else "biu"):
         msg = f"{name} must hold {'numbers' if field.floats else 'integers'}, not {array.dtype}"
         raise TypeError(msg)
-    if not field.rows and array.shape == field.shape:
+    if (field.single or not field.rows) and array.shape == field.shape:
         array = array[None]
     if not array.size and field.rows:
         array = array.reshape(0 if field.size else len(array), *field.shape)

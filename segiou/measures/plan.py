@@ -274,6 +274,11 @@ class Plan(ABC):
             columns |= zip(score.column_names, score.of_images(parts).T, strict=True)
         return columns
 
+    @property
+    def case_quantities(self) -> Mapping[str, Quantity]:
+        """Numbers beside the scores that these columns have, by their name before the colon."""
+        return {}
+
     @cached_property
     def image_columns(self) -> tuple[Quantity, ...]:
         """Titles and units of these columns; those without a direction cannot rank images."""
@@ -281,9 +286,10 @@ class Plan(ABC):
         for name, values in self.columns(Parts.joined(self.layout, [])).items():
             title, unit, overall = "", "", MEAN
             better: Better | None = "higher"
-            if score := self.scores.get(name.partition(":")[0]):
-                title, unit, better = score.title, score.unit, score.better
-                overall = score.overall
+            head = name.partition(":")[0]
+            if known := self.scores.get(head) or self.case_quantities.get(head):
+                title, unit, better = known.title, known.unit, known.better
+                overall = known.overall
             elif values.dtype.kind in "iu":
                 unit, better = COUNT, "lower" if name in self.error_columns else None
             described.append(Quantity(name, title, unit=unit, better=better, overall=overall))

@@ -1,4 +1,4 @@
-"""Measures of chosen classes."""
+"""Measures of chosen classes, or of one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several
-from segiou.labels.class_options import structure_indices
+from segiou.labels.class_options import class_indices, structure_indices
 from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
 
@@ -47,3 +47,30 @@ class StructurePlan(Plan):
         """Whether each class is scored, (C,)."""
         every: Any = np.arange(self.classes.num_classes)
         return np.isin(every, self.scored)
+
+
+@dataclass(frozen=True)
+class TargetPlan(Plan):
+    """Plan of a measure of one class: its option ``target``, or the second of two classes."""
+
+    def __post_init__(self) -> None:
+        _ = self.target
+
+    @cached_property
+    def target(self) -> int:
+        """Index of the class; ValueError if it is unknown."""
+        chosen = class_indices(f"{self.key}-target", self.classes.labels, self.measure.target)
+        if len(chosen) == 1:
+            return chosen[0]
+        if chosen or self.classes.num_classes != 2:
+            msg = (
+                f"the measure {self.key!r} needs exactly one class; pass --{self.key}-target CLASS "
+                f"(target=(CLASS,)) with one of {', '.join(self.classes.labels.class_names)}"
+            )
+            raise ValueError(msg)
+        return 1
+
+    @property
+    def target_name(self) -> str:
+        """Name of the class."""
+        return self.classes.labels.class_names[self.target]

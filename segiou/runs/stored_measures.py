@@ -147,7 +147,12 @@ def _stored_layout(data: Mapping[str, Any]) -> dict[str, Field]:
 
 def _layouts_differ(mine: Layout, theirs: Layout, here: str, there: str) -> str:
     """The arrays in which two layouts differ; empty if they are equal."""
-    if dict(mine) == dict(theirs) and [*mine] == [*theirs]:
+    # Files do not tell whether rows are single, which changes no bytes.
+    mine, theirs = (
+        {name: field._replace(single=False) for name, field in layout.items()}
+        for layout in (mine, theirs)
+    )
+    if mine == theirs and [*mine] == [*theirs]:
         return ""
     names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
     texts = [

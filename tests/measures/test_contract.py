@@ -113,6 +113,17 @@ def test_damaged_bytes_are_refused_or_read_without_harm(plan, parts):
             Parts.unpack(plan.layout, [packed[:cut]])
 
 
+@pytest.mark.parametrize("images", [[], [0, 1]])
+def test_an_image_has_a_single_row_of_a_case(plan, parts, images):
+    several = Parts.joined(plan.layout, parts).take(images)
+    (packed,) = several.total.pack()
+    if any(field.single for field in plan.layout.values()):
+        with pytest.raises(ValueError, match="must have one row per image"):
+            Parts.unpack(plan.layout, [packed])
+    else:
+        assert Parts.unpack(plan.layout, [packed]) == several.total
+
+
 def test_plans_are_sent_and_kept(plan, parts):
     _ = plan.scores, plan.image_columns
     sent = pickle.loads(pickle.dumps(plan))

@@ -60,6 +60,14 @@ def test_a_sum_beyond_64_bits_is_an_error():
         _ = (large + large).total
 
 
+def test_an_array_without_the_axis_of_rows_is_a_single_row():
+    layout = {"case": Field((2,), rows=True, floats=True, single=True)}
+    part = Parts.of(layout, case=[1.5, 2.5])
+    assert part["case"].tolist() == [[1.5, 2.5]]
+    assert part == Parts.of(layout, case=[[1.5, 2.5]])
+    assert Parts.unpack(layout, part.pack()) == part
+
+
 @pytest.mark.parametrize(
     ("layout", "data"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -117,18 +117,14 @@ class AreaPlan(Plan):
             by_name |= zip(names, values.T, strict=True)
         return by_name
 
-    @cached_property
-    def image_columns(self) -> tuple[Quantity, ...]:
-        """These columns with their units."""
-        titles = (_COLUMNS.get(column.name.partition(":")[0]) for column in super().image_columns)
-        return tuple(
-            column if title is None else Quantity(column.name, title, unit="ha", better=None)
-            for column, title in zip(super().image_columns, titles, strict=True)
-        )
+    @property
+    def case_quantities(self) -> Mapping[str, Quantity]:
+        """The areas, of which neither direction is better."""
+        return {n: Quantity(n, title, unit="ha", better=None) for n, title in _COLUMNS.items()}
 
     def table(self, counted: Counted) -> ScoreTable:
         """Areas of each class, their difference and the error."""
-        plain = super().table(counted)
+        usual = super().table(counted)
         unknown = int(counted.total["unknown"].sum())
         note = "areas: pixels neither ignored nor unassigned, by the georeference of the files"
         if unknown:
@@ -138,7 +134,7 @@ class AreaPlan(Plan):
             ScoreValues(
                 name,
                 title,
-                dict(zip(plain.rows, np.where(unknown, math.nan, values[0]).tolist(), strict=True)),
+                dict(zip(usual.rows, np.where(unknown, math.nan, values[0]).tolist(), strict=True)),
                 (math.nan,),
                 unit="ha",
                 better=None,
@@ -148,15 +144,7 @@ class AreaPlan(Plan):
             )
         ]
         about = "Area of each class in truth and prediction."
-        return ScoreTable(
-            key=self.key,
-            title="Areas",
-            about=about,
-            rows=plain.rows,
-            columns=(*columns, *plain.columns),
-            note=note,
-            empty=plain.empty,
-        )
+        return replace(usual, about=about, columns=(*columns, *usual.columns), note=note)
 
     def _hectares(self, parts: Parts) -> tuple[Floats, Floats, Floats]:
         """Truth, prediction and difference of N images, each (N, C)."""

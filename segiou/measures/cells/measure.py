@@ -90,12 +90,12 @@ class CellPlan(StructurePlan):
         return {
             "objects": Field((number, 2 + len(THRESHOLDS))),
             "seg": Field((number, 2)),
-            "cases": Field((number + 1, len(_CASES)), rows=True, floats=True),
+            "cases": Field((number + 1, len(_CASES)), rows=True, floats=True, single=True),
         }
 
     def count(self, pair: MaskPair) -> Parts:
         """Match the cells of one image."""
-        truth, pred = self._ids(pair)
+        truth, pred = pair.id_maps
         arrays: dict[str, Any] = {
             name: np.zeros(field.shape, field.dtype) for name, field in self.layout.items()
         }
@@ -110,17 +110,7 @@ class CellPlan(StructurePlan):
             arrays["seg"][index] = exact_parts(counts.seg).sum(0)
             arrays["cases"][index] = counts.of_image
         arrays["cases"][-1] = self._of_all(pair, truth, pred, arrays["cases"])
-        return Parts.of(self.layout, **arrays | {"cases": arrays["cases"][None]})
-
-    def _ids(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Ids of both sides; ValueError if the masks have none."""
-        if None in pair.ids:
-            msg = (
-                "scores of cells need the id of each object; pass --objects labels for images with "
-                "one id per object (objects='labels')"
-            )
-            raise ValueError(msg)
-        return pair.ids[0].id_map, pair.ids[1].id_map
+        return Parts.of(self.layout, **arrays)
 
     def _of_all(
         self, pair: MaskPair, truth: NDArray[Any], pred: NDArray[Any], cases: Floats
@@ -135,11 +125,10 @@ class CellPlan(StructurePlan):
         return CellCounts.of(Overlaps.of(*sides)).of_image
 
     def check(self, parts: Parts) -> None:
-        """Reject images with none or several results, and more matches than objects."""
+        """Reject more matches than objects."""
         objects = parts["objects"]
-        too_many = objects[..., 2:].max(-1, initial=0) > objects[..., :2].min(-1)
-        if (parts.sizes("cases") != 1).any() or too_many.any():
-            msg = "invalid rows of cells"
+        if (objects[..., 2:].max(-1, initial=0) > objects[..., :2].min(-1)).any():
+            msg = "more cells are matched than there are"
             raise ValueError(msg)
 
     @cached_property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.text import plural
 from segiou.counting.encoding import Encoding
-from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.labels.class_options import ClassOptions
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.sources.folders import Source
@@ -25,6 +25,7 @@ from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
+from segiou.measures.structures import TargetPlan
 from segiou.metrics.ratio import Floats, ratio
 
 _IOU, _LEAST = (85.0, 90.0), 0.01
@@ -99,7 +100,7 @@ class ClickOptions(Measure):
 
     def __post_init__(self) -> None:
         several = read_several("iou", self.iou, "a sequence of percentages")
-        shares = tuple(check_number("an IoU of iou", one, _LEAST, 100) for one in several)
+        shares = tuple(check_number("an IoU of iou", share, _LEAST, 100) for share in several)
         if not shares or len({*map(_percent, shares)}) < len(shares):
             msg = f"iou must be one or more distinct percentages, got {self.iou}"
             raise ValueError(msg)
@@ -132,34 +133,8 @@ class ClickOptions(Measure):
         )
         raise ValueError(msg)
 
-    def target_of(self, classes: ClassOptions) -> int:
-        """Index of the class of the object.
-
-        Parameters
-        ----------
-        classes : ClassOptions
-            The classes.
-
-        Raises
-        ------
-        ValueError
-            If it is not one of them, or not known.
-        """
-        chosen = class_indices("clicks-target", classes.labels, self.target)
-        if len(chosen) == 1:
-            return chosen[0]
-        if chosen or classes.num_classes != 2:
-            names = ", ".join(classes.labels.class_names)
-            msg = (
-                "clicks need exactly one class; pass --clicks-target CLASS (target=(CLASS,)) with "
-                f"one of {names}"
-            )
-            raise ValueError(msg)
-        return 1
-
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes in images."""
-        self.target_of(classes)
         if masks.volumes:
             msg = "clicks are not supported for volumes; pass images"
             raise ValueError(msg)
@@ -167,7 +142,7 @@ class ClickOptions(Measure):
 
 
 @dataclass(frozen=True)
-class ClickPlan(Plan):
+class ClickPlan(TargetPlan):
     """Plan of the measure of clicks."""
 
     measure: ClickOptions
@@ -178,8 +153,8 @@ class ClickPlan(Plan):
     def layout(self) -> Layout:
         """Pixels of the object; and pixels of intersection and union after each click."""
         return {
-            "objects": Field((), rows=True),
-            "clicks": Field((self.measure.limit, 2), rows=True),
+            "objects": Field((), rows=True, single=True),
+            "clicks": Field((self.measure.limit, 2), rows=True, single=True),
         }
 
     def read_prediction(
@@ -203,21 +178,20 @@ class ClickPlan(Plan):
         """Count the pixels after each click of one image."""
         if pair.scores is None:
             self.measure.check_arrays()
-        encoding, target = Encoding.of_classes(self.classes), self.measure.target_of(self.classes)
-        rows, pixels = [], 0
+        encoding, rows, pixels = Encoding.of_classes(self.classes), [], 0
         for labels in pair.scores:
             counts = encoding.count(pair.truth, labels, mask=pair.mask, are_labels=True).counts
-            tp, fp, fn = (int(one[target]) for one in (counts.tp, counts.fp, counts.fn))
+            tp, fp, fn = (int(n[self.target]) for n in (counts.tp, counts.fp, counts.fn))
             rows.append((tp, tp + fp + fn))
             pixels = tp + fn
         self._check_end(rows, pixels)
         rows += rows[-1:] * (self.measure.limit - len(rows))
-        return Parts.of(self.layout, objects=[pixels], clicks=[rows])
+        return Parts.of(self.layout, objects=pixels, clicks=rows)
 
     def _check_end(self, rows: list[tuple[int, int]], pixels: int) -> None:
         """Raise an error if masks end before the limit and before an IoU is reached."""
         best = max(ratio([tp for tp, _ in rows], [union for _, union in rows]))
-        missed = [one for one in self.measure.iou if best < one / 100]
+        missed = [share for share in self.measure.iou if best < share / 100]
         if missed and pixels and len(rows) < self.measure.limit:
             msg = (
                 f"has masks after {plural(len(rows), 'click')}, which do not reach IoU "
@@ -227,10 +201,9 @@ class ClickPlan(Plan):
             raise ValueError(msg)
 
     def check(self, parts: Parts) -> None:
-        """Reject images with none or several rows, and impossible numbers of pixels."""
+        """Reject impossible numbers of pixels."""
         tp, union = np.moveaxis(parts["clicks"], -1, 0)
-        wrong = (tp > union).any() or (union < parts["objects"][:, None]).any()
-        if any((parts.sizes(name) != 1).any() for name in self.layout) or wrong:
+        if (tp > union).any() or (union < parts["objects"][:, None]).any():
             msg = "invalid rows of clicks"
             raise ValueError(msg)
 
@@ -239,12 +212,12 @@ class ClickPlan(Plan):
         """Means over the images: clicks, images that never reach an IoU, and IoU after clicks."""
         scores = {}
         low: Any = {"better": "lower"}
-        for one in self.measure.iou:
-            name, clicks = f"noc_{_percent(one)}", partial(self._clicks, one / 100)
-            scores[name] = self._score(name, f"NoC@{_percent(one)}", clicks, unit="clicks", **low)
-        for one in self.measure.iou:
-            name, failed = f"click_failures_{_percent(one)}", partial(self._failed, one / 100)
-            scores[name] = self._score(name, f"failures@{_percent(one)}", failed, **low)
+        for share in self.measure.iou:
+            name, clicks = f"noc_{_percent(share)}", partial(self._clicks, share / 100)
+            scores[name] = self._score(name, f"NoC@{_percent(share)}", clicks, unit="clicks", **low)
+        for share in self.measure.iou:
+            name, failed = f"click_failures_{_percent(share)}", partial(self._failed, share / 100)
+            scores[name] = self._score(name, f"failures@{_percent(share)}", failed, **low)
         for click in range(1, self.measure.limit + 1):
             title = f"IoU, {plural(click, 'click')}"
             after = partial(self._iou_after, click)
@@ -254,8 +227,7 @@ class ClickPlan(Plan):
     def _score(
         self, name: str, title: str, values: Callable[[Parts], Floats], **more: Any
     ) -> Score:
-        target = self.classes.labels.class_names[self.measure.target_of(self.classes)]
-        return Score.of_cases(name, title, (target,), values, **more)
+        return Score.of_cases(name, title, (self.target_name,), values, **more)
 
     def _ious(self, parts: Parts) -> Floats:
         """IoU after each click, (N, limit); NaN for images without an object."""

@@ -108,7 +108,7 @@ class ComponentPlan(StructurePlan):
         shape = self.classes.num_classes, 2
         return {
             "components": Field((4,), rows=True),
-            "cases": Field(shape, rows=True, floats=True),
+            "cases": Field(shape, rows=True, floats=True, single=True),
         }
 
     def count(self, pair: MaskPair) -> Parts:
@@ -126,7 +126,7 @@ class ComponentPlan(StructurePlan):
         rows = parts["components"]
         wrong = ~np.isin(rows[:, 0], self.scored) | (rows < 0).any(1)
         wrong |= rows[:, 1] + rows[:, 3] < 1
-        if wrong.any() or (parts.sizes("cases") != 1).any():
+        if wrong.any():
             msg = "a component has an unknown class or impossible numbers"
             raise ValueError(msg)
 

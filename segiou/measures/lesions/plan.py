@@ -175,7 +175,7 @@ class LesionPlan(Plan):
         shape = len(self.regions), len(self._values_of)
         return {
             "lesions": Field((len(self.regions), 3)),
-            "cases": Field(shape, rows=True, floats=True),
+            "cases": Field(shape, rows=True, floats=True, single=True),
         }
 
     @property
@@ -197,9 +197,11 @@ class LesionPlan(Plan):
         for row in rows:
             if row["overall_hausdorff_95"] == math.inf:
                 row["overall_hausdorff_95"] = self.protocol.farthest
-        cases = [[[value_of(row) for _, value_of in self._values_of.values()] for row in rows]]
-        shape = len(rows), 3
-        return Parts.of(self.layout, lesions=np.reshape(numbers, shape).astype(int), cases=cases)
+        cases = [[value_of(row) for _, value_of in self._values_of.values()] for row in rows]
+        arrays = {"lesions": np.array(numbers, int), "cases": np.array(cases)}
+        return Parts.of(
+            self.layout, **{n: a.reshape(self.layout[n].shape) for n, a in arrays.items()}
+        )
 
     def _values(self, pair: MaskPair) -> tuple[NDArray[Any], NDArray[Any]]:
         """Truth and prediction in values of the truth; 0 where the truth is ignored."""
@@ -213,9 +215,8 @@ class LesionPlan(Plan):
         return truth, pred
 
     def check(self, parts: Parts) -> None:
-        """Reject impossible rows: one per case, no negative number."""
-        rows = parts["cases"]
-        if (parts.sizes("cases") != 1).any() or (rows < 0).any():
+        """Reject negative numbers."""
+        if (parts["cases"] < 0).any():
             msg = "invalid lesion rows"
             raise ValueError(msg)
 
@@ -248,21 +249,19 @@ class LesionPlan(Plan):
 
     def table(self, counted: Counted) -> ScoreTable:
         """Lesions of each region and the scores."""
-        plain = super().table(counted)
+        usual = super().table(counted)
         numbers = counted.total["lesions"].sum(0)
         columns = [
             ScoreValues.of_counts(
-                f"lesions_{name}", name.replace("_", " "), plain.rows, column, [column.sum()]
+                f"lesions_{name}", name.replace("_", " "), usual.rows, column, [column.sum()]
             )
             for name, column in zip(_NUMBERS, numbers.T, strict=True)
         ]
-        return ScoreTable(
-            self.key,
-            "Lesions",
-            "Lesions found, missed and false positive, and their overlap and distance under the "
-            "rules of a challenge.",
-            plain.rows,
-            (plain.columns[0], *columns, *plain.columns[1:]),
+        return replace(
+            usual,
+            about="Lesions found, missed and false positive, and their overlap and distance under "
+            "the rules of a challenge.",
+            columns=(usual.columns[0], *columns, *usual.columns[1:]),
             note=(
                 f"lesions: protocol {self.protocol.name} ({self.protocol.description}); F1 covers "
                 f"all lesions, Dice and HD95 are means over {counted.images} cases"

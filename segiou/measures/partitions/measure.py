@@ -154,27 +154,15 @@ class PartitionPlan(Plan):
     @property
     def layout(self) -> Layout:
         """The scores of each image, since ids of different images mean nothing together."""
-        return {"cases": Field((1, len(_SCORES)), rows=True, floats=True)}
+        return {"cases": Field((1, len(_SCORES)), rows=True, floats=True, single=True)}
 
     def count(self, pair: MaskPair) -> Parts:
         """Score one image."""
-        if None in pair.ids:
-            msg = (
-                "partitions need the id of each object; pass --objects labels for images with one "
-                "id per object (objects='labels')"
-            )
-            raise ValueError(msg)
-        truth, pred = (side.id_map for side in pair.ids)
+        truth, pred = pair.id_maps
         if pair.mask is not None:
             truth = np.where(pair.mask, truth, 0)
         scores_of_pair: Mapping[str, Any] = partition_scores(truth, pred, rule=self.measure.rule)
-        return Parts.of(self.layout, cases=[[[scores_of_pair[name] for name in _SCORES]]])
-
-    def check(self, parts: Parts) -> None:
-        """Reject images with none or several results."""
-        if (parts.sizes("cases") != 1).any():
-            msg = "invalid rows of partitions"
-            raise ValueError(msg)
+        return Parts.of(self.layout, cases=[[scores_of_pair[name] for name in _SCORES]])
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:

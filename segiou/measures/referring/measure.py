@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Plan
 from segiou.measures.score import Score
+from segiou.measures.structures import TargetPlan
 from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio
 
 #: Thresholds of precision: the score ``precision_70`` counts expressions with IoU of at least .7.
@@ -55,37 +56,11 @@ class ReferringOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""
-        self.target_of(classes)
         return ReferringPlan(self, classes, masks)
-
-    def target_of(self, classes: ClassOptions) -> int:
-        """Index of the class that the expressions refer to.
-
-        Parameters
-        ----------
-        classes : ClassOptions
-            The classes.
-
-        Raises
-        ------
-        ValueError
-            If the target is not one of them, or not known.
-        """
-        chosen = class_indices("referring-target", classes.labels, self.target)
-        if len(chosen) == 1:
-            return chosen[0]
-        if chosen or classes.num_classes != 2:
-            names = ", ".join(classes.labels.class_names)
-            msg = (
-                "referring segmentation has one target class; pass --referring-target CLASS "
-                f"(target=(CLASS,)) with one of {names}"
-            )
-            raise ValueError(msg)
-        return 1
 
 
 @dataclass(frozen=True)
-class ReferringPlan(Plan):
+class ReferringPlan(TargetPlan):
     """Plan of the referring measure."""
 
     measure: ReferringOptions
@@ -97,8 +72,7 @@ class ReferringPlan(Plan):
 
     def count(self, pair: MaskPair) -> Parts:
         """Count the pixels of one expression."""
-        target = self.measure.target_of(self.classes)
-        truth, pred = (side == target for side in pair.indices)
+        truth, pred = (side == self.target for side in pair.indices)
         sizes = [np.count_nonzero(side) for side in (truth, pred, truth & pred)]
         return Parts.of(self.layout, expressions=[sizes])
 
@@ -114,16 +88,17 @@ class ReferringPlan(Plan):
         for threshold in _THRESHOLDS:
             title = f"Pr@0.{threshold // 10}"
             rules[f"precision_{threshold}"] = (title, partial(_reached, threshold))
-        name = self.classes.labels.class_names[self.measure.target_of(self.classes)]
-        return {key: _score(key, title, name, rule) for key, (title, rule) in rules.items()}
+        return {
+            key: _score(key, title, self.target_name, rule) for key, (title, rule) in rules.items()
+        }
 
 
 def _score(key: str, title: str, name: str, rule: Callable[[NDArray[Any]], Any]) -> Score:
     """A ratio of two sums over expressions."""
 
     def sums(parts: Parts) -> NDArray[Any]:
-        both = np.stack([np.asarray(one, np.int64) for one in rule(parts["expressions"])], -1)
-        return parts.summed("expressions", both)[:, None]
+        terms = np.stack([np.asarray(n, np.int64) for n in rule(parts["expressions"])], -1)
+        return parts.summed("expressions", terms)[:, None]
 
     def divided(totals: NDArray[Any]) -> Floats:
         return ratio(joined_parts(totals) if key == "giou" else totals[..., 0], totals[..., -1])

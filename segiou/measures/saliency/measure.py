@@ -97,8 +97,8 @@ class SaliencyPlan(Plan):
     def layout(self) -> Layout:
         """Scores of each image; and its pixels outside and inside the truth in 256 bins."""
         return {
-            "cases": Field((1, len(OF_IMAGES)), rows=True, floats=True),
-            "pixels": Field((2, 256), rows=True),
+            "cases": Field((1, len(OF_IMAGES)), rows=True, floats=True, single=True),
+            "pixels": Field((2, 256), rows=True, single=True),
         }
 
     def read_prediction(
@@ -137,13 +137,7 @@ class SaliencyPlan(Plan):
         scores = checked_map(pair.scores, truth.shape)
         valid = None if (truth < 2).all() else truth < 2
         values, pixels = image_values(truth == 1, scores, valid)
-        return Parts.of(self.layout, cases=values[None, None], pixels=pixels[None])
-
-    def check(self, parts: Parts) -> None:
-        """Reject images with none or several results."""
-        if any((parts.sizes(name) != 1).any() for name in self.layout):
-            msg = "invalid rows of saliency"
-            raise ValueError(msg)
+        return Parts.of(self.layout, cases=values[None], pixels=pixels)
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:

@@ -122,7 +122,8 @@ class SurfacePlan(Plan):
     def layout(self) -> Layout:
         """One row per case with the numbers of each structure; rows do not add up."""
         width = row_type(self.options).itemsize // np.dtype(np.float64).itemsize
-        return {"cases": Field((len(self.structures), width), rows=True, floats=True)}
+        shape = len(self.structures), width
+        return {"cases": Field(shape, rows=True, floats=True, single=True)}
 
     def count(self, pair: MaskPair) -> Parts:
         """Measure a case."""
@@ -143,7 +144,7 @@ class SurfacePlan(Plan):
         counts = tally.group_counts([*self.structures.values()])
         pixels = np.stack([counts.tp, counts.fp, counts.fn], axis=-1)
         rows.numbers["pixels"] = pixels.reshape(-1, 3)
-        shape = 1, *self.layout["cases"].shape
+        shape = self.layout["cases"].shape
         return Parts.of(self.layout, cases=rows.numbers.view(np.float64).reshape(shape))
 
     def _labels(self, pair: MaskPair) -> tuple[Any, Any, Sequence[tuple[int, ...]], Any]:
@@ -164,8 +165,7 @@ class SurfacePlan(Plan):
         used = [numbers[name] for name in always]
         used += [numbers[name][is_found] for name in ("hausdorff", "average", "percentiles")]
         if (
-            parts.owner("cases").tolist() != [*range(len(parts))]
-            or not all((np.isfinite(part) & (part >= 0)).all() for part in used)
+            not all((np.isfinite(part) & (part >= 0)).all() for part in used)
             or any((numbers[name] % 1).any() for name in ("state", "bands", "pixels"))
             or (numbers["state"] >= len(STATES)).any()
             or (is_found & ~numbers["sizes"].any(-1)).any()

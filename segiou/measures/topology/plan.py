@@ -74,7 +74,7 @@ class TopologyPlan(StructurePlan):
         return {
             "skeletons": Field((number, 6)),
             "errors": Field((number, 3)),
-            "cases": Field((number,), rows=True, floats=True),
+            "cases": Field((number,), rows=True, floats=True, single=True),
         }
 
     def count(self, pair: MaskPair) -> Parts:
@@ -89,7 +89,7 @@ class TopologyPlan(StructurePlan):
                 for side in (truth, pred)
             )
             errors[index] = [*(abs(a - b) for a, b in zip(*sides, strict=True)), 1]
-        cases = _cldice(skeletons)[None]
+        cases = _cldice(skeletons)
         return Parts.of(self.layout, skeletons=skeletons, errors=errors, cases=cases)
 
     @cached_property

@@ -100,7 +100,7 @@ class VolumePlan(StructurePlan):
     @property
     def layout(self) -> Layout:
         """Volumes of truth and prediction, one row per case."""
-        return {"cases": Field((len(self.structures), 2), rows=True, floats=True)}
+        return {"cases": Field((len(self.structures), 2), rows=True, floats=True, single=True)}
 
     def count(self, pair: MaskPair) -> Parts:
         """Measure a case."""
@@ -115,13 +115,12 @@ class VolumePlan(StructurePlan):
                 f"{tuple(spacing)}; correct the spacing"
             )
             raise ValueError(msg)
-        return Parts.of(self.layout, cases=volumes[None])
+        return Parts.of(self.layout, cases=volumes)
 
     def check(self, parts: Parts) -> None:
-        """Reject images with none or several rows, and impossible volumes."""
+        """Reject impossible volumes."""
         cases = parts["cases"]
-        is_valid = (cases >= 0) & (cases <= _MOST)
-        if (parts.sizes("cases") != 1).any() or not is_valid.all():
+        if not ((cases >= 0) & (cases <= _MOST)).all():
             msg = "invalid rows of volumes"
             raise ValueError(msg)
 
@@ -157,18 +156,15 @@ class VolumePlan(StructurePlan):
             columns |= zip((f"{name}:{row}" for row in self.structures), values.T, strict=True)
         return columns
 
-    @cached_property
-    def image_columns(self) -> tuple[Quantity, ...]:
-        """These columns with their units; differences and volumes have no better direction."""
-        columns = []
-        for column in super().image_columns:
-            if known := _OF_CASES.get(column.name.partition(":")[0]):
-                title, is_ratio = known[0].format(self._noun), known[1]
-                column = Quantity(
-                    column.name, title, unit="" if is_ratio else self.unit, better=None
-                )
-            columns.append(column)
-        return tuple(columns)
+    @property
+    def case_quantities(self) -> Mapping[str, Quantity]:
+        """Volumes and differences, of which neither direction is better."""
+        return {
+            name: Quantity(
+                name, title.format(self._noun), unit="" if is_ratio else self.unit, better=None
+            )
+            for name, (title, is_ratio) in _OF_CASES.items()
+        }
 
     def agreement(self, parts: Parts, level: float = 0.95) -> dict[str, Agreement]:
         """Bias and limits of agreement of each structure, over the cases that have it.

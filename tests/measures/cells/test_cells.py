@@ -197,9 +197,7 @@ def test_impossible_counts_are_refused():
     plan = CellOptions().plan(ClassOptions.of(2), Masks())
     nothing = np.zeros((1, 3, 9))
     plan.check(Parts.of(plan.layout, cases=nothing))
-    with pytest.raises(ValueError, match="invalid rows of cells"):
-        plan.check(Parts.of(plan.layout, cases=nothing[:0]))
     objects = np.zeros((2, 12), int)
     objects[1, :3] = 1, 0, 1
-    with pytest.raises(ValueError, match="invalid rows of cells"):
+    with pytest.raises(ValueError, match="more cells are matched than there are"):
         plan.check(Parts.of(plan.layout, cases=nothing, objects=objects))

@@ -9,8 +9,6 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.labels import ClassOptions
-from segiou.measures import Masks, Parts
 from segiou.measures.partitions import PartitionOptions, partition_scores
 
 FOLDER = Path(__file__).parents[4] / "shared" / "rules" / "partitions"
@@ -60,14 +58,6 @@ def test_folders_of_ids_have_the_mean_over_images(tmp_path, capsys):
 def test_class_maps_have_no_ids():
     with pytest.raises(ValueError, match="--objects labels"):
         segiou.score([[[0, 1]]], [[[0, 1]]], labels=2, measures=[PartitionOptions()])
-
-
-@pytest.mark.parametrize("results", [0, 2])
-def test_an_image_has_one_result(results):
-    plan = PartitionOptions().plan(ClassOptions.of(2), Masks())
-    plan.check(Parts.of(plan.layout, cases=np.zeros((1, 1, 5))))
-    with pytest.raises(ValueError, match="invalid rows of partitions"):
-        plan.check(Parts.of(plan.layout, cases=np.zeros((results, 1, 5))))
 
 
 @pytest.mark.skipif(not FOLDER.exists(), reason="needs the shared cases")

@@ -10,8 +10,6 @@ from mask_files import required
 from PIL import Image
 
 import segiou
-from segiou.labels import ClassOptions
-from segiou.measures import Masks, Parts
 from segiou.measures.saliency import SaliencyOptions, saliency_scores
 
 FOLDER = Path(__file__).parents[4] / "shared" / "kinds" / "saliency"
@@ -259,12 +257,3 @@ def test_ignored_pixels_are_not_scored():
 def test_refused(scores, error, problem):
     with pytest.raises(error, match=problem):
         saliency_scores([[0, 1]], scores)
-
-
-@pytest.mark.parametrize("results", [0, 2])
-def test_an_image_has_one_result(results):
-    plan = SaliencyOptions().plan(ClassOptions.of(2), Masks())
-    values, pixels = np.zeros((1, 1, 7)), np.zeros((1, 2, 256), int)
-    plan.check(Parts.of(plan.layout, cases=values, pixels=pixels))
-    with pytest.raises(ValueError, match="invalid rows of saliency"):
-        plan.check(Parts.of(plan.layout, cases=values.repeat(results, 0), pixels=pixels))
