@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import struct
+import subprocess
+import sys
 import warnings
 import zlib
 
@@ -203,3 +205,39 @@ def test_images_without_a_decoder_are_not_called_corrupt(tmp_path):
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(64))
     with pytest.raises(MaskError, match=r"cannot be read by Pillow \(cannot find loader"):
         open_mask(path)
+
+
+FIRST_OF_TWO_THREADS = """
+import sys, threading
+from PIL import Image
+from segiou import read_mask
+
+searched, loaded = threading.Event(), threading.Event()
+masks = []
+
+
+def trace(frame, event, _):
+    if event == "return" and not searched.is_set():  # found nothing among the formats so far
+        searched.set()
+        assert loaded.wait(60)
+    return trace if frame.f_code.co_name == "_open_core" else None
+
+
+def read():
+    sys.settrace(trace)
+    masks.append(read_mask("mask.tga"))
+
+
+thread = threading.Thread(target=read)
+thread.start()
+assert searched.wait(60)
+Image.init()  # as the other thread does once it has found nothing
+loaded.set()
+thread.join()
+assert masks[0].tolist() == [[1, 2]]
+"""
+
+
+def test_a_format_that_another_thread_loads_is_found(tmp_path):
+    Image.fromarray(np.uint8([[1, 2]])).save(tmp_path / "mask.tga")
+    subprocess.run([sys.executable, "-c", FIRST_OF_TWO_THREADS], cwd=tmp_path, check=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -171,3 +174,27 @@ def test_map_accuracy_reads_rasters(tmp_path, write, capsys):
     assert main(["map-accuracy", str(sample), "--areas", str(path), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["mapped_area"] for row in found["classes"]] == [0.75, 1.0]
+
+
+@pytest.fixture
+def many_switches():
+    """Threads take turns as often as possible."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_threads_keep_the_filters_of_warnings(tmp_path, many_switches):
+    """A raster without a place warns of it, which is an error by ``python -W error``."""
+    rasterio = required("rasterio")
+    size = {"height": 2, "width": 4, "count": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with rasterio.open(tmp_path / "a.img", "w", driver="HFA", dtype="uint8", **size) as file:
+            file.write(TRUTH, 1)
+    before = [*warnings.filters]
+    with ThreadPoolExecutor(8) as pool:
+        masks = [*pool.map(read_mask, [tmp_path / "a.img"] * 400)]
+    assert all((mask == TRUTH).all() for mask in masks)
+    assert warnings.filters == before

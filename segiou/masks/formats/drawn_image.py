@@ -17,7 +17,7 @@ from PIL import Image
 
 from segiou._support.files import os_problem
 from segiou.masks.formats.drawing import Painting, check_size
-from segiou.masks.formats.image_files import SIGNATURE
+from segiou.masks.formats.image_files import SIGNATURE, open_image
 from segiou.masks.raw_mask import RawMask
 
 #: Polygons, or an area, for :class:`Painting`.
@@ -82,7 +82,7 @@ def _size_next_to(image: Path) -> tuple[int, int]:
 def image_size(path: Path) -> tuple[int, int]:
     """Height and width of an image as browsers and training tools show it, turned by its EXIF."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             size = image.height, image.width
             is_on_side = image.getexif().get(_ORIENTATION) in _ON_SIDE
     except _NO_IMAGE as error:

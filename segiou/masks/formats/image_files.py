@@ -139,6 +139,19 @@ def _plain_png(
     return RawMask(values, mode, "PNG", palette=palette)
 
 
+def open_image(file: Path | bytes) -> Image.Image:
+    """An image of any format of Pillow, closed like a file."""
+
+    def opened() -> Image.Image:
+        return Image.open(io.BytesIO(file) if isinstance(file, bytes) else file)
+
+    try:
+        return opened()
+    except UnidentifiedImageError:
+        # Pillow overlooks formats that another thread adds while this one searches.
+        return opened()
+
+
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
     """Read an image from its content: PNG, PGM, PPM, or another format of Pillow."""
     if (plain := read_png(data, scratch=scratch)) is not None:
@@ -148,7 +161,7 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
     has_16_bits = data.startswith(SIGNATURE) and _check_png(data, path)
     with damage(path, "is corrupt"):
         try:
-            with Image.open(io.BytesIO(data)) as image:
+            with open_image(data) as image:
                 indices = _bmp_indices(image, data)
                 if indices is not None:
                     return RawMask(indices, "P", "BMP")

@@ -10,6 +10,7 @@ import copy
 import io
 import lzma
 import math
+import re
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,13 @@ _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
+_VERSION_1 = b"\x93NUMPY\x01\0"
+#: Headers of arrays of one type. NumPy parses them as Python, which before 3.11.8 and 3.12.2
+#: fails by chance while other threads do the same (python/cpython#106905).
+_PLAIN = re.compile(
+    rb"\{'descr': '([^'\\]+)', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d+, ?)*\d*)\),? *\}\s*"
+)
 
 
 class NpyHeader(NamedTuple):
@@ -50,13 +58,30 @@ class NpyHeader(NamedTuple):
     @classmethod
     def of(cls, head: bytes, path: str | Path) -> NpyHeader:
         """The header in the first bytes of a file."""
-        file = io.BytesIO(head)
         with damage(path, _NPY):
-            shape, is_fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
-            if dtype.hasobject:
+            header = cls._plain(head) or cls._parsed(head)
+            if header.dtype.hasobject:
                 msg = "it contains Python objects"
                 raise ValueError(msg)
-            return cls(shape, is_fortran, dtype, file.tell())
+            return header
+
+    @classmethod
+    def _plain(cls, head: bytes) -> NpyHeader | None:
+        """A header that is one of :data:`_PLAIN`, else None."""
+        start = len(_VERSION_1) + 2
+        end = start + int.from_bytes(head[start - 2 : start], "little")
+        found = _PLAIN.fullmatch(head, start, end)
+        if found is None or end > len(head) or not head.startswith(_VERSION_1):
+            return None
+        descr, is_fortran, shape = found.groups()
+        lengths = tuple(int(length) for length in shape.split(b",") if length.strip())
+        return cls(lengths, is_fortran == b"True", np.dtype(descr.decode("latin1")), end)
+
+    @classmethod
+    def _parsed(cls, head: bytes) -> NpyHeader:
+        """Any header, as NumPy reads it."""
+        file = io.BytesIO(head)
+        return cls(*_HEADERS[np.lib.format.read_magic(file)](file), file.tell())
 
     @property
     def size(self) -> int:
@@ -79,9 +104,11 @@ def npy_array(data: bytes, path: str | Path, fits: Fits | None = None) -> NDArra
 def mapped_npy(path: Path) -> NDArray[Any]:
     """The array of an ``.npy`` file, memory-mapped."""
     with damage(path, _NPY):
-        mapped: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-        end, size = mapped.offset + mapped.nbytes, path.stat().st_size
-    _check_end(end, size, path)
+        with path.open("rb") as file:
+            header = NpyHeader.of(file.read(_HEAD_BYTES), path)
+        order: Any = "F" if header.is_fortran else "C"
+        mapped: Any = np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
+        _check_end(header.size, path.stat().st_size, path)
     array: NDArray[Any] = mapped
     return array
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from segiou.masks.windows import FileMask, limits, unread
 
 _GDAL = {"GDAL_CACHEMAX": 64}
 _MOST_NAMED = 8
+#: Of two threads that change the filters of warnings at once, one restores those of the other.
+_FILTERING = Lock()
 
 
 def open_by_gdal(
@@ -28,7 +31,7 @@ def open_by_gdal(
         rasterio: Any = import_module("rasterio")
     except ImportError as error:
         raise MaskError(path, need) from error
-    with damage(path, problem), warnings.catch_warnings(), rasterio.Env(**settings):
+    with damage(path, problem), rasterio.Env(**settings), _FILTERING, warnings.catch_warnings():
         # A geotransform is optional.
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         return rasterio.open(place, **more)

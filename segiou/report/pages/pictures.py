@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from segiou.masks.formats.image_files import open_image
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
 from segiou.masks.windows import resized
 from segiou.report.pages.page import Color
@@ -162,7 +163,7 @@ def photo_of(path: Path, masks: Masks) -> Image.Image:
 def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
     """Read an image at a size (width, height)."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             # JPEG decodes at an eighth, a quarter or a half for almost nothing.
             image.draft("RGB", size)
             return image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
