@@ -24,16 +24,9 @@ if TYPE_CHECKING:
 
 #: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0
-#: Columns of tables of classes and images.
-_COLUMNS = frozenset(
-    findall(
-        r"\w+",
-        """
-        aacc acc_gap class class_name false_positive_classes fn fp gap group id influence low high
-        mean objects_missed objects_false_positive row share structure tn tp value weight
-        """,
-    )
-)
+#: Columns of tables of images and of slices that are no scores. They are written in packages
+#: that import this one, so they are repeated here; a test reads them from such tables.
+_OF_TABLES = ("id", "truth", "pred", "influence", "false_positive_classes", "group", "row", "mean")
 
 
 def measure_keys() -> tuple[str, ...]:
@@ -287,23 +280,28 @@ def check_key(kind: type[Measure]) -> None:
 
 def is_taken(score: str) -> bool:
     """Whether segiou has a score, a column or a key of reports of this name."""
-    from segiou.document.report_dict import ReportDict
+    from segiou.document.report_dict import ClassDict, ReportDict, ValueDict
     from segiou.metrics import overall
 
+    of_rows = ClassDict.__annotations__.keys() | ValueDict.__annotations__
     of_reports = ReportDict.__annotations__.keys() - {*own_keys()}
-    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *_COLUMNS, *own_scores()}
-    return not {*spellings(score)}.isdisjoint(taken | of_reports | overall.__dict__.keys())
+    taken = {*PIXEL_SCORES, *CASE_SCORES, *ALIASES, *own_scores(), *_OF_TABLES}
+    taken.update(of_rows, of_reports, vars(overall))
+    return not {*spellings(score)}.isdisjoint(taken)
 
 
 def check_scores(plans: Iterable[Plan]) -> None:
     """Raise ValueError for a score whose name is taken, or reads as that of a mean only."""
     owners: dict[str, str] = {}
+    own, foreign = [], []
     for plan in plans:
-        kind = type(plan.measure)
-        package = package_of(kind)
-        for name in () if is_own(kind) else plan.scores:
+        (own if is_own(type(plan.measure)) else foreign).append(plan)
+    columns = {c.name.partition(":")[0] for plan in own if foreign for c in plan.image_columns}
+    for plan in foreign:
+        package = package_of(type(plan.measure))
+        for name in plan.scores:
             other = owners.setdefault(name, package)
-            other = "segiou" if is_taken(name) else other
+            other = "segiou" if name in columns or is_taken(name) else other
             if other != package:
                 msg = f"score {name!r} is defined by {other} and {package}; rename it in {package}"
                 raise ValueError(msg)

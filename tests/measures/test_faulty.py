@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 
+import segiou
 from segiou._support import optional
 from segiou.cli.main import main
 from segiou.document.report_dict import ReportDict
@@ -128,6 +129,25 @@ def test_a_key_named_like_an_option_or_a_key_of_a_report_is_refused(install, key
 def test_every_key_of_a_report_is_taken():
     free = {key for key in ReportDict.__annotations__ if not is_taken(key)}
     assert free <= {*own_keys()}
+
+
+def test_every_column_of_a_table_is_taken(folders):
+    run = segiou.score_folder(folders / "truth", folders / "good", labels=folders / "set.toml")
+    report = run.report(intervals=run.intervals())
+    tables = run.rows()[0], report.to_pandas().reset_index(), run.intervals().to_pandas()
+    columns = {name.partition(":")[0] for table in tables for name in table}
+    assert {"id", "truth", "pred", "tp", "share", "low"} < columns
+    limits = {"iou_low", "iou_high", "standard_error", "units"}
+    assert {name for name in columns if not is_taken(name)} <= limits
+
+
+@pytest.mark.needs("measures.volume")
+def test_a_score_named_like_a_column_of_a_measure_is_refused(install, score):
+    install(score="volume_truth")
+    assert score("--sizes", "--format", "csv")[0] == 0
+    code, _, noted = score("--sizes", "--volume", "--format", "csv")
+    assert code == 2
+    assert "'volume_truth' is defined by segiou and pack-sizes 1.0" in noted
 
 
 def test_a_score_named_like_a_column_is_refused(install, score):
