@@ -125,7 +125,7 @@ def _tabulate(
     """Print the table of models and classes, or the verdicts, alone."""
     from segiou.analysis.comparison.document import prose_parts
     from segiou.analysis.comparison.model_table import model_table
-    from segiou.cli.output import write_findings
+    from segiou.cli.output import write_finding
     from segiou.document.parts import GAP
 
     if recipes or parsed.html or parsed.plots or parsed.slices:
@@ -142,7 +142,7 @@ def _tabulate(
     if parsed.sentence:
         lines = [line for one in found.comparisons for line in prose_parts(one)]
         parts, data["sentences"] = [*parts, GAP, *lines], [line.text for line in lines]
-    write_findings(lambda: data, parts, parsed, found.to_csv)
+    write_finding(found, parsed, data=data, parts=parts)
 
 
 def _compare_scores(
@@ -150,11 +150,11 @@ def _compare_scores(
 ) -> None:
     """Compare by several scores."""
     from segiou.analysis.comparison.side_by_side import compare_scores
-    from segiou.cli.output import write_findings
+    from segiou.cli.output import write_finding
 
     several = compare_scores(*runs, metrics=metrics, **options)
     inputs.note_undrawn(parsed, several.comparisons)
-    write_findings(several.to_dict, several._parts(), parsed, several.to_csv)
+    write_finding(several, parsed)
 
 
 def _compare_score(
@@ -172,7 +172,7 @@ def _compare_score(
         slices_of,
         slices_section,
         write_comparison_pages,
-        write_findings,
+        write_finding,
     )
 
     comparison = compare(*((recipes,) if recipes else runs), metric=metric, **options)
@@ -188,7 +188,7 @@ def _compare_score(
     table = partial(csv_of_comparison, comparison, sliced)
     if not parsed.parts:
         parts = [*comparison._parts(), *slices_section(sliced)]
-    write_findings(lambda: data, parts, parsed, table)
+    write_finding(comparison, parsed, data=data, parts=parts, table=table)
 
 
 def _recipes(parsed: argparse.Namespace) -> dict[str, list[Run]]:
@@ -219,7 +219,7 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
 def explain(parsed: argparse.Namespace) -> int:
     """Explain the gap between pixel accuracy and mean IoU, or that of two models."""
     from segiou.analysis.gap.imbalance import explain, imbalance_parts
-    from segiou.cli.output import write_findings
+    from segiou.cli.output import write_finding
 
     inputs.check_findings(parsed)
     if len(parsed.path) == 2 and all(map(inputs.is_run_file, parsed.path)):
@@ -228,14 +228,14 @@ def explain(parsed: argparse.Namespace) -> int:
     imbalance = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
     data = imbalance.to_dict() | {"next_steps": [step.to_dict() for step in steps]}
-    write_findings(lambda: data, imbalance_parts(imbalance, steps), parsed, imbalance.to_csv)
+    write_finding(imbalance, parsed, data=data, parts=imbalance_parts(imbalance, steps))
     return 0
 
 
 def _explain_two(parsed: argparse.Namespace) -> int:
     """Explain why two models differ in pixel accuracy and mean IoU."""
     from segiou.analysis.gap.imbalance_difference import explain_difference
-    from segiou.cli.output import write_findings
+    from segiou.cli.output import write_finding
     from segiou.inference.paired_runs import names_of, same_images
     from segiou.inference.scored_runs import unit_of_pixels
 
@@ -251,7 +251,7 @@ def _explain_two(parsed: argparse.Namespace) -> int:
         protocol=same.protocol,
         pixel_unit=unit_of_pixels(runs[0]),
     )
-    write_findings(difference.to_dict, difference._parts(), parsed, difference.to_csv)
+    write_finding(difference, parsed)
     return 0
 
 
@@ -286,7 +286,7 @@ def explore(parsed: argparse.Namespace) -> int:
 def inspect(parsed: argparse.Namespace) -> int:
     """List the values in a folder of masks."""
     from segiou._support.files import write_whole
-    from segiou.cli.output import write_findings
+    from segiou.cli.output import write_finding
     from segiou.labels.loading import load_labels
     from segiou.scoring.inspection import inspect_folder
 
@@ -301,7 +301,7 @@ def inspect(parsed: argparse.Namespace) -> int:
         write_whole(parsed.propose, proposed.to_toml())
         if proposed.notes and not parsed.quiet:
             console.note(proposed.notes)
-    write_findings(inspection.to_dict, inspection._parts(), parsed, inspection.to_csv)
+    write_finding(inspection, parsed)
     return console.EXIT_DATA if inspection.problems or inspection.disagreements else 0
 
 
@@ -337,21 +337,14 @@ def labelsets(parsed: argparse.Namespace) -> int:
 
 def measures(parsed: argparse.Namespace) -> int:
     """List the measures with their scores and options, or describe one."""
-    from segiou._support.csv_text import csv_of
-    from segiou.cli.output import write_findings
-    from segiou.measures.listing import listed_measure, listed_measures, measures_parts
+    from segiou.cli.output import write_finding
+    from segiou.measures.listing import listed_measures
 
     inputs.check_findings(parsed)
-    problems: list[str] = []
-    listed = [listed_measure(parsed.name)] if parsed.name else []
-    if not listed:
-        listed, problems = listed_measures()
+    listing, problems = listed_measures(parsed.name)
     for problem in problems:
         console.note(problem)
-    data = {"measures": [measure.to_dict() for measure in listed]}
-    parts = measures_parts(listed, detail=bool(parsed.name))
-    table = partial(csv_of, [row for measure in listed for row in measure.rows()])
-    write_findings(lambda: data, parts, parsed, table)
+    write_finding(listing, parsed)
     return 0
 
 

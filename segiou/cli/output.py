@@ -16,6 +16,7 @@ from segiou._support.text import encodable, nouns, plural
 from segiou.cli import console, inputs
 from segiou.cli.junit import to_junit
 from segiou.cli.thresholds import Outcome, not_worse, outcomes
+from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Part, Section
 from segiou.document.renderers import RENDERERS, rendered
 from segiou.masks.raw_mask import RawMask
@@ -157,7 +158,7 @@ def _rendered(scored: _Scored, parsed: argparse.Namespace) -> str:
         return render(scored.report, kind, **order, rows=rows, **page)
     shown |= {"detail": parsed.detail, "change": scored.change, "means": kind == "latex"}
     parts = scored.report._parts(**order, **shown)
-    return in_format([*parts, *slices_section(scored.slices)], kind, parsed)
+    return _in_format([*parts, *slices_section(scored.slices)], kind, parsed)
 
 
 def _beside_report(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
@@ -321,22 +322,33 @@ def _read(remote: Sequence[Source], path: str) -> bytes | RawMask:
     return (next(places, None) or open_source(path)).read(path)[0]
 
 
-def write_findings(
-    data: Callable[[], dict[str, Any]],
-    parts: Iterable[Part],
+def write_finding(
+    found: Finding,
     parsed: argparse.Namespace,
-    table: Callable[[], str],
+    *,
+    parts: Iterable[Part] | None = None,
+    data: dict[str, Any] | None = None,
+    table: Callable[[], str] | None = None,
+    page: Callable[[], str] | None = None,
 ) -> None:
-    """Write findings as JSON, CSV (``table``), Markdown, LaTeX or text, depending on options."""
-    kind = inputs.findings_format(parsed)
-    if kind == "csv":
-        write_text(parsed.output, table())
+    """Write a finding in the requested format.
+
+    Parts, plain data (JSON) and a table (CSV) replace those of the finding, and findings with a
+    page have HTML as another format.
+    """
+    kind = inputs.report_format(parsed) if page else inputs.findings_format(parsed)
+    if kind == "json":
+        text = _as_json(found.to_dict() if data is None else data)
+    elif kind == "csv":
+        text = (table or found.to_csv)()
+    elif page and kind == "html":
+        text = page()
     else:
-        text = as_json(data()) if kind == "json" else in_format(parts, kind, parsed)
-        write_text(parsed.output, text)
+        text = _in_format(found._parts() if parts is None else parts, kind, parsed)
+    write_text(parsed.output, text)
 
 
-def in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
+def _in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
     """Parts in a format of documents; text for a terminal has its width and colours."""
     options: dict[str, Any] = {"transposed": parsed.transposed}
     if not parsed.output:
@@ -344,7 +356,7 @@ def in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> s
     return rendered(parts, kind, **options)
 
 
-def as_json(data: dict[str, Any]) -> str:
+def _as_json(data: dict[str, Any]) -> str:
     """Findings as JSON."""
     return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segiou.cli import inputs
-from segiou.cli.output import write_findings
+from segiou.cli.output import write_finding
 from segiou.inference.planning import sample_sizes
 
 
@@ -25,5 +25,5 @@ def command(parsed: argparse.Namespace) -> int:
         level=parsed.level,
         protocol=parsed.protocol,
     )
-    write_findings(found.to_dict, found._parts(), parsed, found.to_csv)
+    write_finding(found, parsed)
     return 0

@@ -6,7 +6,7 @@ import argparse
 
 from segiou.analysis.slices.search import slices
 from segiou.cli import inputs
-from segiou.cli.output import write_findings
+from segiou.cli.output import write_finding
 
 
 def command(parsed: argparse.Namespace) -> int:
@@ -29,5 +29,5 @@ def command(parsed: argparse.Namespace) -> int:
     options = inputs.slices_options(parsed, source)
     options |= {"against": parsed.against, "search": parsed.search, "by_class": parsed.by_class}
     sliced = slices(*runs, metric=parsed.metric, level=parsed.level, **options)
-    write_findings(sliced.to_dict, sliced._parts(), parsed, sliced.to_csv)
+    write_finding(sliced, parsed)
     return 0

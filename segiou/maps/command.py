@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from segiou._support.arguments import check_level
@@ -14,8 +15,7 @@ from segiou._support.files import Problem, write_whole
 from segiou._support.numbers import number_in
 from segiou._support.table_files import read_rows
 from segiou.cli import inputs
-from segiou.cli.output import as_json, in_format, write_text
-from segiou.document.renderers import RENDERERS
+from segiou.cli.output import write_finding
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
 from segiou.maps.class_areas import class_areas, values_at
@@ -30,7 +30,7 @@ _UNITS = {"ha": 1e4, "km2": 1e6}
 
 def command(parsed: argparse.Namespace) -> int:
     """Estimate the accuracy and areas, and write the outputs."""
-    kind = inputs.report_format(parsed)
+    inputs.report_format(parsed)
     check_level("--level", parsed.level)
     if parsed.coordinates and (parsed.strata or parsed.areas.lower().endswith(".csv")):
         msg = "--coordinates needs the map: --areas MAP, without --strata"
@@ -45,9 +45,12 @@ def command(parsed: argparse.Namespace) -> int:
         "Strata": parsed.strata or "the classes of the map",
         "Standard errors": "Stehman (2014)" if parsed.strata else "Olofsson et al. (2014)",
     }
+    page = partial(map_html, accuracy, facts)
     if parsed.html:
-        write_whole(parsed.html, map_html(accuracy, facts))
-    write_text(parsed.output, _rendered(accuracy, kind, parsed, facts))
+        write_whole(parsed.html, page())
+    files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
+    data = {**files, "unit": parsed.unit, "strata": parsed.strata, **accuracy.to_dict()}
+    write_finding(accuracy, parsed, data=data, page=page)
     return 0
 
 
@@ -83,18 +86,6 @@ def _estimated(parsed: argparse.Namespace, labels: LabelSet | None) -> MapAccura
     if strata:
         strata = [names.get(row[strata], row[strata]) for row in rows]
     return map_accuracy(table, areas, strata=strata, level=parsed.level)
-
-
-def _rendered(
-    accuracy: MapAccuracy, kind: str, parsed: argparse.Namespace, facts: dict[str, str]
-) -> str:
-    if kind == "json":
-        files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
-        about = {**files, "unit": parsed.unit, "strata": parsed.strata}
-        return as_json({**about, **accuracy.to_dict()})
-    if kind in RENDERERS:
-        return in_format(accuracy._parts(), kind, parsed)
-    return accuracy.to_csv() if kind == "csv" else map_html(accuracy, facts)
 
 
 def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:

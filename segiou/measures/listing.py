@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from inspect import cleandoc
 from typing import Any
 
 from segiou._support.text import Json, option_text
+from segiou.document.findings import Finding
 from segiou.document.parts import (
     GAP,
     Column,
@@ -51,7 +52,45 @@ class ListedMeasure:
         return [{"name": score.name, **score.described()} for score in self.scores]
 
 
-def listed_measure(key: str) -> ListedMeasure:
+@dataclass(frozen=True, repr=False)
+class MeasureListing(Finding):
+    """Measures: about each, its scores and its options; in detail, with its documentation."""
+
+    measures: tuple[ListedMeasure, ...]
+    detail: bool
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values."""
+        return {"measures": [measure.to_dict() for measure in self.measures]}
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """One row per score of each measure."""
+        for measure in self.measures:
+            yield from measure.rows()
+
+    def _parts(self) -> Iterator[Part]:
+        for measure in self.measures:
+            parts = [*_measure_parts(measure, detail=self.detail)]
+            yield Section(f"{measure.key} ({flag_of(measure.key)})", parts, shown=True)
+        yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")
+
+
+def _measure_parts(measure: ListedMeasure, *, detail: bool) -> Iterator[Part]:
+    columns = (
+        Column("score", [score.name for score in measure.scores], 9, is_text=True),
+        Column("title", [score.title for score in measure.scores], 4, is_text=True),
+        Column("unit", [score.unit or "ratio" for score in measure.scores], 5, is_text=True),
+        Column("better", [score.better for score in measure.scores], 7, is_text=True),
+    )
+    options = ", ".join(f"{name}={value}" for name, value in measure.options.items())
+    chosen = Line(f"options: {options}" if options else "no options", "dim")
+    yield from (Line(measure.about), Table(columns), chosen, GAP)
+    if detail:
+        yield from map(Line, measure.details.split("\n")[1:])
+        yield from (GAP, Line(f"defined by {measure.source} ({measure.package})"))
+
+
+def _listed(key: str) -> ListedMeasure:
     """One measure with its defaults; ValueError if it is unknown."""
     kind = measure_of(key)
     usual: Any = kind.of(True)
@@ -68,30 +107,9 @@ def listed_measure(key: str) -> ListedMeasure:
     )
 
 
-def listed_measures() -> tuple[list[ListedMeasure], list[str]]:
-    """Every usable measure, segiou's own first, and the problems of the others."""
+def listed_measures(key: str | None = None) -> tuple[MeasureListing, list[str]]:
+    """One measure in detail, or every usable one, segiou's own first; and problems of others."""
+    if key:
+        return MeasureListing((_listed(key),), detail=True), []
     measures, problems = loaded_measures()
-    return [listed_measure(key) for key in measures], [*problems.values()]
-
-
-def measures_parts(listed: Sequence[ListedMeasure], *, detail: bool = False) -> Iterator[Part]:
-    """A list of measures: about each, its scores and its options; in detail, its documentation."""
-    for measure in listed:
-        columns = (
-            Column("score", [score.name for score in measure.scores], 9, is_text=True),
-            Column("title", [score.title for score in measure.scores], 4, is_text=True),
-            Column("unit", [score.unit or "ratio" for score in measure.scores], 5, is_text=True),
-            Column("better", [score.better for score in measure.scores], 7, is_text=True),
-        )
-        options = ", ".join(f"{name}={value}" for name, value in measure.options.items())
-        chosen = Line(f"options: {options}" if options else "no options", "dim")
-        parts: list[Part] = [Line(measure.about), Table(columns), chosen, GAP]
-        if detail:
-            texts = measure.details.split("\n")[1:]
-            parts += [
-                *map(Line, texts),
-                GAP,
-                Line(f"defined by {measure.source} ({measure.package})"),
-            ]
-        yield Section(f"{measure.key} ({flag_of(measure.key)})", parts, shown=True)
-    yield Line("To measure one: segiou score … OPTION, or measures=[KEY] in Python", "dim")
+    return MeasureListing(tuple(map(_listed, measures)), detail=False), [*problems.values()]

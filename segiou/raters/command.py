@@ -9,7 +9,7 @@ from pathlib import Path
 from segiou._support.arguments import check_level
 from segiou._support.files import write_whole
 from segiou.cli import inputs
-from segiou.cli.output import as_json, in_format, write_text
+from segiou.cli.output import write_finding
 from segiou.raters.folders import ConsensusWriter, RaterCase, compare_raters
 from segiou.raters.page import CaseMaps, raters_html
 from segiou.raters.result import RaterAgreement
@@ -40,7 +40,7 @@ def command(parsed: argparse.Namespace) -> int:
     page = "" if maps is None else raters_html(agreement, maps)
     if parsed.html:
         write_whole(parsed.html, page)
-    write_text(parsed.output, page if kind == "html" else _rendered(agreement, kind, parsed))
+    write_finding(agreement, parsed, page=lambda: page)
     return 0
 
 
@@ -79,11 +79,3 @@ def _named(texts: list[str]) -> Mapping[str, str]:
             raise ValueError(msg)
         folders[name] = folder
     return folders
-
-
-def _rendered(agreement: RaterAgreement, kind: str, parsed: argparse.Namespace) -> str:
-    if kind == "json":
-        return as_json(agreement.to_dict())
-    if kind == "csv":
-        return agreement.to_csv()
-    return in_format(agreement.parts(), kind, parsed)

@@ -96,7 +96,7 @@ def _shown(share: NDArray[Any]) -> tuple[NDArray[Any], str]:
 
 def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
     """The page: verdicts, agreement, pairs, and maps."""
-    parts = [*agreement.parts()]
+    parts = [*agreement._parts()]
     lines = [part.text for part in parts if isinstance(part, Line) and part.text]
     bold = [part.text for part in parts if isinstance(part, Line) and part.style == "bold"]
     context = {

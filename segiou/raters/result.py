@@ -184,11 +184,7 @@ class RaterAgreement(Finding):
         return table
 
     def _parts(self) -> Iterable[Part]:
-        return self.parts()
-
-    def parts(self) -> list[Part]:
-        """The findings as parts of a document."""
-        return [*_rater_parts(self)]
+        return _rater_parts(self)
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per score, with its class and raters.

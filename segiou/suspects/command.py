@@ -7,11 +7,10 @@ from functools import partial
 
 from segiou._support.files import write_whole
 from segiou.cli import inputs
-from segiou.cli.output import as_json, in_format, write_text
+from segiou.cli.output import write_finding
 from segiou.runs.run import Run
 from segiou.suspects.page import SMALL, suspects_html
 from segiou.suspects.ranking import find_suspects
-from segiou.suspects.result import Suspects
 
 
 def command(parsed: argparse.Namespace) -> int:
@@ -38,7 +37,7 @@ def command(parsed: argparse.Namespace) -> int:
         page = suspects_html(result, runs[0], small=small, images=parsed.images)
     if parsed.html:
         write_whole(parsed.html, page)
-    write_text(parsed.output, page if kind == "html" else _rendered(result, kind, parsed))
+    write_finding(result, parsed, page=lambda: page)
     return 0
 
 
@@ -50,9 +49,3 @@ def _runs(parsed: argparse.Namespace) -> list[Run]:
     parsed.metric, parsed.protocol = "suspect_share", None  # the measure that keeps regions
     truth, pred = parsed.path
     return [inputs.score_now(truth, pred, parsed)]
-
-
-def _rendered(result: Suspects, kind: str, parsed: argparse.Namespace) -> str:
-    if kind == "json":
-        return as_json(result.to_dict())
-    return result.to_csv() if kind == "csv" else in_format(result._parts(), kind, parsed)
