@@ -51,19 +51,35 @@ def is_digits(text: str) -> bool:
     return text.isascii() and text.isdecimal()
 
 
-def percent(value: float, undefined: str = "undefined") -> str:
+def percent(value: float) -> str:
     """Write a ratio in per cent with two decimals; only 0 and 1 are shown as 0 and 100 %.
 
     >>> percent(0.46791), percent(0.999996), percent(0.00001), percent(1.0)
     ('46.79 %', '>99.99 %', '<0.01 %', '100.00 %')
-    >>> percent(float("nan")), percent(float("nan"), "–")
-    ('undefined', '–')
+    >>> percent(float("nan"))
+    'undefined'
     """
-    if math.isnan(value):
-        return undefined
     if 0.99995 <= value < 1:
         return ">99.99 %"
-    return f"{points(value)} %"
+    return f"{points(value)} %" if value == value else points(value)
+
+
+def short_percent(value: float) -> str:
+    """Write a ratio that an option sets, such as a level, in per cent without needless digits.
+
+    >>> short_percent(0.95), short_percent(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{100 * value:g} %"
+
+
+def interval_name(level: float) -> str:
+    """What the limits at a level are called.
+
+    >>> interval_name(0.95)
+    '95 % interval'
+    """
+    return f"{short_percent(level)} interval"
 
 
 def points(value: float) -> str:
@@ -80,14 +96,14 @@ def points(value: float) -> str:
     return f"{100 * value + 0.0:.2f}".replace("-", "−")
 
 
-def signed_points(value: float, undefined: str = "–") -> str:
+def signed_points(value: float) -> str:
     """Write a difference of ratios in percentage points with its sign and a true minus.
 
     >>> signed_points(0.0081), signed_points(-0.25), signed_points(0.00001)
     ('+0.81', '−25.00', '0.00')
     """
     if math.isnan(value):
-        return undefined
+        return "–"
     return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
 
 
@@ -113,21 +129,19 @@ def shown(value: float, unit: str = "", undefined: str = "–") -> str:
     >>> shown(2.5, NUMBER), shown(3, COUNT)
     ('2.50', '3')
     """
-    if not unit or math.isnan(value):
-        return percent(value, undefined)
-    if unit == COUNT:
-        return count(int(value))
-    return f"{_number(value)} {unit_text(unit)}".rstrip()
+    if math.isnan(value):
+        return undefined
+    return f"{cell(value, unit)} {unit_text(unit)}".rstrip()
 
 
-def shown_change(value: float, unit: str = "", undefined: str = "–") -> str:
+def shown_change(value: float, unit: str = "") -> str:
     """Write a difference of scores without its unit: in points, or in the unit of the scores.
 
     >>> shown_change(-0.07285), shown_change(1.526, "mm"), shown_change(float("nan"), "mm")
     ('−7.29', '+1.53', '–')
     """
     if not unit or math.isnan(value):
-        return signed_points(value, undefined)
+        return signed_points(value)
     return _number(value, "+") if abs(value) >= 0.005 else "0.00"
 
 
@@ -161,8 +175,8 @@ def change(value: float, unit: str = "") -> str:
     return f"{shown_change(value, unit)} {unit_text(unit or 'points')}".rstrip()
 
 
-def _number(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.2f}".replace("-", "−").replace("inf", "∞")
+def _number(value: float, sign: str = "", digits: int = 2) -> str:
+    return f"{value:{sign}.{digits}f}".replace("-", "−").replace("inf", "∞")
 
 
 def count(value: int) -> str:
@@ -207,14 +221,14 @@ def roughly(share: float) -> str:
     return "over 99 %" if share > 0.99 else f"about {100 * share:.0f} %"
 
 
-def grouped(number: int, blank: str = " ") -> str:
+def grouped(number: int) -> str:
     """Write an integer in groups of three digits, from five digits on.
 
     >>> grouped(4210), grouped(30067200), grouped(-12345)
     ('4210', '30 067 200', '−12 345')
     """
     text = f"{number:,}" if abs(number) >= 10_000 else str(number)
-    return text.replace(",", blank).replace("-", "−")
+    return text.replace(",", " ").replace("-", "−")
 
 
 def short_count(value: float) -> str:
@@ -248,9 +262,32 @@ def number_of(value: Any) -> float:
     return math.nan if value != value else float(value)
 
 
-def cell(value: float) -> str:
-    """A ratio in a table."""
-    return percent(value, "–")
+def cell(value: float, unit: str = "", digits: int = 2) -> str:
+    """Write a score in a table, whose heading has the unit.
+
+    >>> cell(0.46791), cell(12.3456, "mm"), cell(0.6931, NUMBER, 3), cell(3, COUNT)
+    ('46.79 %', '12.35', '0.693', '3')
+    >>> cell(float("nan")), cell(float("inf"), "mm")
+    ('–', '∞')
+    """
+    if math.isnan(value):
+        return "–"
+    if unit == COUNT:
+        return count(int(value))
+    return _number(value, digits=digits) if unit else percent(value)
+
+
+def cell_range(limits: tuple[float, float] | None, unit: str = "", digits: int = 2) -> str:
+    """Write the limits of a score in a table.
+
+    >>> cell_range((0.41, 0.499)), cell_range((1.2, 3.4), "mm"), cell_range(None)
+    ('41.00 to 49.90 %', '1.20 to 3.40', '–')
+    """
+    if limits is None or math.isnan(limits[0]):
+        return "–"
+    if not unit:
+        return shown_range(*limits)
+    return " to ".join(_number(end, digits=digits) for end in limits)
 
 
 def tone_of(value: float) -> str:

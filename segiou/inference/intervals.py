@@ -155,7 +155,7 @@ class OverUnits:
             drawn = f", {numbers.count(self.resamples)} resamples, seed {self.seed}"
             if self.overall_method != self.method:
                 drawn = f"; of the mean of the medians: {METHOD_WORDS[self.overall_method]}{drawn}"
-        level = f"{100 * self.level:g} %"
+        level = numbers.short_percent(self.level)
         return f"{level} {METHOD_WORDS[self.method]} {kind} over {self.units_text}{drawn}"
 
     @property
@@ -264,7 +264,7 @@ class Intervals(OverUnits, Finding):
             Column("name", [row.name for row in rows], 4, is_text=True),
             Column("score", [numbers.shown(row.value, unit) for row in rows], 3),
             Column(
-                f"{100 * self.level:g} % interval",
+                numbers.interval_name(self.level),
                 [numbers.shown_range(row.low, row.high, unit) for row in rows],
                 2,
             ),
@@ -563,5 +563,6 @@ def _overall_sentence(intervals: Intervals) -> str:
     start = f"{text.capital(score.name)} is {show(score.value)} on {intervals.units_text}"
     if np.isnan(score.low):
         return f"{start} (no interval)."
-    kind = f"{100 * intervals.level:g} % {METHOD_WORDS[intervals.overall_method]} interval"
+    level, method = numbers.short_percent(intervals.level), METHOD_WORDS[intervals.overall_method]
+    kind = f"{level} {method} interval"
     return f"{start} ({kind} {numbers.shown_range(score.low, score.high, intervals.score_unit)})."

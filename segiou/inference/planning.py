@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import check_number, names_options
-from segiou._support.numbers import grouped, points, shown
+from segiou._support.numbers import grouped, interval_name, points, shown
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
@@ -148,7 +148,7 @@ class SampleSizes(OverUnits, Finding):
             Column("now ±", [_width(row.half_width, unit, "–") for row in rows], 3),
             Column(f"{self._kind} now", [str(row.units) for row in rows], 1),
             Column(f"{self._kind} needed", [_number(row.needed) for row in rows], 4),
-            Column(f"{100 * self.level:g} % interval", [*map(_range, rows)], 3),
+            Column(interval_name(self.level), [*map(_range, rows)], 3),
             Column(f"{self._image}s needed", images if grouped else [], 2),
             Column("design effect", effects, 1),
         )
@@ -369,7 +369,7 @@ def _range(row: SampleSize) -> str:
 
 def _answer(sizes: SampleSizes) -> list[str]:
     """The answer for the score."""
-    row, unit, share = sizes.overall, sizes.score_unit, f"{100 * sizes.level:g} % interval"
+    row, unit, share = sizes.overall, sizes.score_unit, interval_name(sizes.level)
     wanted = f"{share} of ± {_width(sizes.half_width, unit, '')}"
     if row.needed is None and row._varies:
         return [f"{_too_many(sizes)} are needed to give {row.name} a {wanted}."]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.numbers import grouped, percent, shown_range
+from segiou._support.numbers import cell, grouped, percent, short_percent, shown_range
 from segiou._support.text import plain, plural
 from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.report.pages.page import assemble
@@ -42,7 +42,7 @@ def notes(accuracy: MapAccuracy) -> list[str]:
     for title, estimate in rows:
         if estimate.reason:
             reasons.setdefault(estimate.reason, []).append(title)
-    level = f"{100 * accuracy.level:g} %"
+    level = short_percent(accuracy.level)
     start = (
         f"in brackets: {level} Wilson intervals with the effective sample size of the design; "
         f"kappa ±: half the width of its {level} normal interval"
@@ -113,7 +113,7 @@ def _table(accuracy: MapAccuracy) -> Iterator[tuple[str, ...]]:
 
 def _ratio(one: Estimate) -> str:
     if math.isnan(one.low):
-        return percent(one.value, "–")
+        return cell(one.value)
     return f"{percent(one.value)} ({shown_range(one.low, one.high)})"
 
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou._support.numbers import (
+    cell,
     change_range,
+    interval_name,
     p_text,
-    percent,
     points,
     shown_range,
     signed_points,
@@ -266,7 +267,7 @@ def verdict(row: ModelAgreement, result: RaterAgreement) -> str:
         claim = f"{model} disagrees with these experts {more} than they do among themselves"
     else:
         claim = f"no difference is shown between {model} and these experts"
-    evidence = f"{100 * result.level:g} % interval {limits}, {plural(cases, 'case')}"
+    evidence = f"{interval_name(result.level)} {limits}, {plural(cases, 'case')}"
     return (
         f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} percentage "
         f"points {way} than their Dice with each other ({evidence})."
@@ -307,7 +308,7 @@ def _untested(result: RaterAgreement) -> str:
 
 
 def _ratio(estimate: Estimate) -> str:
-    return percent(estimate.value, "–")
+    return cell(estimate.value)
 
 
 def _range(estimate: Estimate) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.numbers import COUNT, cell, count, with_unit
+from segiou._support.numbers import COUNT, cell, cell_range, interval_name, with_unit
 from segiou.document.parts import Cell, Column, Table
 from segiou.measures.plan import Counted
 from segiou.measures.score import MEAN
@@ -16,7 +15,6 @@ from segiou.measures.score_values import ScoreValues
 from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.report.case_means import case_scores
 from segiou.report.class_table import rows_of
-from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
     from segiou.inference.intervals import Intervals
@@ -102,8 +100,8 @@ def score_part(table: ScoreTable) -> Table:
         head = with_unit(column.title, column.unit)
         columns.append((head, [shown(table, column, i) for i in places], column.name))
         if column.limits:
-            ends = [range_of(column, limits) for limits in column.limits]
-            columns.append((f"{head}, {100 * column.level:g} % interval", ends, column.name))
+            ends = [cell_range(ends, column.unit, column.digits) for ends in column.limits]
+            columns.append((f"{head}, {interval_name(column.level)}", ends, column.name))
     kept = [i for i in places if i >= number or any(c[i] != "–" for _, c, _ in columns[1:])]
     tones = [*[""] * number, "bold", "dim", "dim"]
     parts = (
@@ -120,22 +118,8 @@ def shown(table: ScoreTable, column: ScoreValues, at: int) -> str:
     value = column.at(at)
     if at < len(table.rows) and (text := column.texts.get(table.rows[at])):
         return text
-    if column.unit == COUNT:
-        return "–" if table.empty and table.empty[at] else count(int(value))
-    if at > len(table.rows):  # of how many classes a mean is
+    if column.unit == COUNT and table.empty and table.empty[at]:
+        return "–"
+    if at > len(table.rows) and column.unit != COUNT:  # of how many classes a mean is
         return cell(value) if isinstance(value, float) else str(value)
-    return distance_text(value, column.digits) if column.unit else cell(value)
-
-
-def range_of(column: ScoreValues, limits: tuple[float, float] | None) -> str:
-    """The limits of a cell as text."""
-    if not column.unit or limits is None or math.isnan(limits[0]):
-        return range_text(limits)
-    return " to ".join(distance_text(end, column.digits) for end in limits)
-
-
-def distance_text(value: float, digits: int = 2) -> str:
-    """A distance without its unit."""
-    if math.isnan(value):
-        return cell(value)
-    return "∞" if math.isinf(value) else f"{value:.{digits}f}".replace("-", "−")
+    return cell(value, column.unit, column.digits)

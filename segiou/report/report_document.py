@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support import __version__
-from segiou._support.numbers import cell, count, percent, points, tone_of
+from segiou._support.numbers import (
+    cell,
+    cell_range,
+    count,
+    interval_name,
+    percent,
+    points,
+    shown_range,
+    tone_of,
+)
 from segiou._support.text import called, capital, listed, plural
 from segiou.analysis.gap.steps import top_steps
 from segiou.document.notebook import NAME
@@ -23,12 +32,11 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import ratio
 from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
-from segiou.report.measured import range_of, score_part, shown as shown_cell
+from segiou.report.measured import score_part, shown as shown_cell
 from segiou.report.wording import (
     counts_text,
     interval_text,
     other_methods,
-    range_text,
     share_text,
     skipped_text,
     worst_score,
@@ -149,8 +157,8 @@ def _given_interval(report: Report, name: str) -> str:
     interval = None if report.intervals is None else report.pixel_intervals.get(name)
     if interval is None or math.isnan(interval.overall.low):
         return ""
-    limits = range_text((interval.overall.low, interval.overall.high))
-    return f"{100 * interval.level:g} % interval {limits}; "
+    limits = shown_range(interval.overall.low, interval.overall.high)
+    return f"{interval_name(interval.level)} {limits}; "
 
 
 def _gap_text(report: Report) -> str:
@@ -215,7 +223,7 @@ def _worst_interval(report: Report) -> str:
     ends, intervals = report.worst_image_intervals.get(_WORST), report.intervals_or_default
     if ends is None or intervals is None:
         return ""
-    return f"{100 * intervals.level:g} % interval {range_text(ends)}"
+    return f"{interval_name(intervals.level)} {shown_range(*ends)}"
 
 
 def _class_tables(
@@ -248,10 +256,10 @@ def _class_columns(
             yield Column(title, cells, rank_of(column.name), score=column.name)
     for title, column in chosen:
         if column.limits:
-            ranges = [range_of(column, ends) for ends in column.limits[: len(rows) + means]]
-            yield Column(
-                f"{title}, {100 * column.level:g} % interval", ranges, 7, score=column.name
-            )
+            limits = column.limits[: len(rows) + means]
+            ranges = [cell_range(ends, column.unit, column.digits) for ends in limits]
+            head = f"{title}, {interval_name(column.level)}"
+            yield Column(head, ranges, 7, score=column.name)
     bars = [Cell(_bar(row.iou), tone_of(row.iou), row.iou) for row in rows]
     yield Column("", [*bars, *last], 1, is_text=True)
     yield _notes(report, table.of, rows, last)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import printable
-from segiou._support.numbers import cell, count, percent, points, shown, shown_range
+from segiou._support.numbers import cell, count, interval_name, percent, points, shown, shown_range
 from segiou._support.text import called, capital, listed, plural
 
 if TYPE_CHECKING:
@@ -22,17 +22,16 @@ NAMED = 8
 _FEW = 3
 
 
-def score_text(value: float) -> str:
-    """A ratio in a table, with two significant digits if it is tiny; integers are counts."""
-    if isinstance(value, int):
-        return str(value)
-    return f"{100 * value:.2g} %" if 0 < abs(value) < 0.0001 else cell(value)
-
-
 def worst_score(report: ReportNumbers, row: dict[str, Any], by: str) -> str:
-    """The score of an image in a list of the worst, in the unit of the score."""
-    unit = report.score_unit(by)
-    return shown(row[by], unit) if unit else score_text(row[by])
+    """The score of an image in a list of the worst, with its unit; integers are counts.
+
+    Tiny ratios have two significant digits.
+    """
+    value, unit = row[by], report.score_unit(by)
+    if unit or not isinstance(value, int):
+        is_tiny = not unit and 0 < abs(value) < 0.0001
+        return f"{100 * value:.2g} %" if is_tiny else shown(value, unit)
+    return str(value)
 
 
 def share_text(share: float) -> str:
@@ -45,17 +44,12 @@ def ignored_text(report: ReportNumbers) -> str:
     return cell(report.ignored / report.pixels if report.pixels else math.nan)
 
 
-def range_text(limits: tuple[float, float] | None) -> str:
-    """The limits of a ratio."""
-    return "–" if limits is None else shown_range(*limits)
-
-
 def interval_text(intervals: Intervals) -> str:
     """The interval of the mean and its units."""
     if math.isnan(intervals.overall.low):
         return f"no interval, {intervals.units_text}"
-    limits = range_text((intervals.overall.low, intervals.overall.high))
-    return f"{100 * intervals.level:g} % interval {limits}, {intervals.units_text}"
+    limits = shown_range(intervals.overall.low, intervals.overall.high)
+    return f"{interval_name(intervals.level)} {limits}, {intervals.units_text}"
 
 
 def page_cautions(intervals: Intervals) -> list[str]:
@@ -98,7 +92,7 @@ def threshold_text(report: ReportNumbers) -> str:
 
 def _gain(gain: ThresholdGain) -> str:
     """Gain of a threshold, with the interval."""
-    limits = f"{100 * gain.level:g} % interval {points(gain.low)} to {points(gain.high)}"
+    limits = f"{interval_name(gain.level)} {points(gain.low)} to {points(gain.high)}"
     return f"{points(gain.gain)} points ({limits})"
 
 

@@ -153,7 +153,7 @@ class Ranking(OverUnits, Finding, Drawable):
     @property
     def sets_name(self) -> str:
         """Header of a column of confidence sets."""
-        return f"ranks ({100 * self.level:g} %)"
+        return f"ranks ({numbers.short_percent(self.level)})"
 
     def sentences(self) -> list[str]:
         """Return the stability of the ranking as sentences."""

@@ -225,7 +225,7 @@ def evidence(comparison: Comparison, pair: PairComparison) -> str:
     interval = "no interval"
     if not math.isnan(score.low):
         ends = numbers.change_range(score.low, score.high, comparison.score_unit)
-        interval = f"{100 * comparison.level:g} % interval {ends}"
+        interval = f"{numbers.interval_name(comparison.level)} {ends}"
     delta = numbers.change(score.delta, comparison.score_unit)
     line = (
         f"{pair.b} − {pair.a.removeprefix('the ')}: {delta}, {interval}, "
@@ -300,7 +300,7 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     start = f"Power ({pair.b} vs {pair.a})" if len(comparison.pairs) > 1 else "Power"
     size = partial(_size, comparison=comparison)
     least = f"these {power.units} {unit} detect a true difference of {size(power.detectable)}"
-    said = f"{start}: {least} with {100 * power.target:g} % power"
+    said = f"{start}: {least} with {numbers.short_percent(power.target)} power"
     if math.isnan(power.difference):
         return [f"{said}."]
     asked = f"{size(power.difference)} with {numbers.roughly(power.now)} power"
@@ -308,7 +308,8 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
         return [f"{said}, and {asked}; no number of {unit} is enough without more training runs."]
     if power.needed is None:
         return [f"{said}, and {asked}; no number of {unit} up to ten million is enough."]
-    needs = f"{100 * power.target:g} % power takes about {numbers.count(power.needed)} {unit}"
+    wanted = f"{numbers.short_percent(power.target)} power"
+    needs = f"{wanted} takes about {numbers.count(power.needed)} {unit}"
     return [f"{said}, and {asked}; {needs}."]
 
 

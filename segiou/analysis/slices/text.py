@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from segiou._support.numbers import (
     change,
     change_range,
+    interval_name,
     p_equals,
     p_text,
+    short_percent,
     shown,
     shown_change,
     shown_range,
@@ -52,7 +54,7 @@ def verdict(slices: Slices) -> str:
     rest = reference if reference in [row.name for row in slices] else "the rest"
     size = change(abs(first.gap.value), slices.score_unit).lstrip("+")
     way = "lower" if first.gap.value < 0 else "higher"
-    limits = f"{100 * slices.level:g} % interval {changes(first.gap.low, first.gap.high, slices)}"
+    limits = f"{interval_name(slices.level)} {changes(first.gap.low, first.gap.high, slices)}"
     also = listed([row.name for row in others])
     more = f" Also worse: {also}." if others else ""
     return (
@@ -84,9 +86,9 @@ def mixes(slices: Slices) -> Iterator[str]:
     value = shown if len(slices.names) < 2 else shown_change
     subject = capital(_subject(slices))
     for mix in slices.mixes:
-        shares = listed([f"{100 * share:g} % {name}" for name, share in mix.shares.items()], 9)
+        shares = listed([f"{short_percent(share)} {name}" for name, share in mix.shares.items()], 9)
         limits = interval_text(slices, mix.low, mix.high)
-        limits = f" ({100 * slices.level:g} % interval {limits})" if limits else ""
+        limits = f" ({interval_name(slices.level)} {limits})" if limits else ""
         yield (
             f"{subject} is {value(mix.score, slices.score_unit)}{limits} in a mix of {shares} "
             f"({mix.column})."
@@ -192,7 +194,7 @@ def _columns(slices: Slices) -> list[Column]:
     value = shown_change if two else shown
     limits = [interval_text(slices, row.low, row.high) for row in rows]
     gaps = [row.gap for row in rows]
-    level = f"{100 * slices.level:g} % interval"
+    level = interval_name(slices.level)
     return [
         *columns,
         Column("change" if two else slices.title, [value(row.score, unit) for row in rows], 8),
@@ -211,7 +213,7 @@ def _columns(slices: Slices) -> list[Column]:
 def trends(slices: Slices) -> Table:
     """Trends, a row per numeric column."""
     rows, unit = slices.trends, slices.score_unit
-    level = f"{100 * slices.level:g} % interval"
+    level = interval_name(slices.level)
     ends = [_told_apart(trend.start, trend.end) for trend in rows]
     return Table(
         [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.numbers import short_percent
 from segiou._support.text import Json
 from segiou.counting.encoding import Encoding
 from segiou.measures.boundary.bands import BandOptions
@@ -121,4 +122,4 @@ def _iou(numbers: NDArray[Any]) -> Floats:
 
 
 def _width_text(width: Tolerance) -> str:
-    return f"{100 * width.value:g} %" if width.unit == "diagonal" else f"{width.value:g}"
+    return short_percent(width.value) if width.unit == "diagonal" else f"{width.value:g}"

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.numbers import cell
+from segiou._support.numbers import NUMBER, cell
 from segiou._support.text import called, capital, did_you_mean
 from segiou.metrics.ratio import Floats
-from segiou.report.measured import distance_text
 from segiou.report.pages.page import plural
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def texts_of_cases(report: Report) -> dict[str, str]:
     for row in cases.rows:
         score = row["state"]
         if score == "found":
-            score = f"{cell(row[cases.share])}, {distance_text(row[cases.first])}"
+            score = f"{cell(row[cases.share])}, {cell(row[cases.first], NUMBER)}"
         if score != "absent":
             texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
     unit = cases.unit or "units of the spacing"

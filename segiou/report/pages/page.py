@@ -19,6 +19,7 @@ from segiou._support import __version__
 from segiou._support.files import printable
 from segiou._support.numbers import (
     cell,
+    cell_range,
     count,
     p_text,
     points,
@@ -31,7 +32,6 @@ from segiou._support.numbers import (
 from segiou._support.text import called, capital, unbroken
 from segiou.inference.units import plural_of
 from segiou.labels.label_set import BACKGROUNDS, LabelSet
-from segiou.report.wording import range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -238,7 +238,7 @@ def sentence(text: str) -> str:
 _FILTERS: dict[str, Any] = {
     "percent": cell,
     "points": points,
-    "range": range_text,
+    "range": cell_range,
     "count": count,
     "shown": shown,
     "shown_change": shown_change,
