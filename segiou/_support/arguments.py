@@ -138,12 +138,11 @@ def check_path(name: str, value: object) -> None:
     check_kind(name, value, (str, PathLike), "a path")
 
 
-def read_spacing(argument: Any, axes: str = "two or three") -> tuple[float, ...]:
+def read_spacing(argument: Any) -> tuple[float, ...]:
     """The size of a pixel or voxel from an argument."""
-    wanted = f"{axes} positive numbers, the size of a pixel along each axis (1e-100 to 1e100)"
+    wanted = "two or three positive numbers, the size of a pixel along each axis (1e-100 to 1e100)"
     spacing = tuple(check_number("spacing", v) for v in read_several("spacing", argument, wanted))
-    most = 2 if axes == "two" else 3
-    if not 2 <= len(spacing) <= most or not all(1e-100 <= v <= 1e100 for v in spacing):
+    if len(spacing) not in (2, 3) or not all(1e-100 <= v <= 1e100 for v in spacing):
         msg = f"spacing must be {wanted}, got {argument}"
         raise ValueError(msg)
     return spacing

@@ -194,9 +194,9 @@ def plugin_names(kind: str, *, own: bool | None = None) -> tuple[str, ...]:
     return tuple(name for is_other, name in names if own is None or own is not is_other)
 
 
-def plugin_package(kind: str, name: str, module: str) -> str:
-    """The package and version of a plug-in that a module defines; the module if not installed."""
-    for entry in _entries(kind).get(name, []):
+def plugin_package(name: str, module: str) -> str:
+    """The package and version of a measure that a module defines; the module if not installed."""
+    for entry in _entries("measures").get(name, []):
         if entry.module == module and entry.dist is not None:
             return f"{entry.dist.name} {entry.dist.version}"
     return module

@@ -34,7 +34,7 @@ def score(parsed: argparse.Namespace) -> int:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
         if parsed.junit:
-            write_whole(parsed.junit, junit_of_error(error, ""))
+            write_whole(parsed.junit, junit_of_error(error))
         raise
     except ScoringInterrupted as stopped:
         hint = "nothing was saved; use --run FILE to make the command resumable"
@@ -374,9 +374,7 @@ def report(parsed: argparse.Namespace) -> int:
     """Report on a saved run."""
     from segiou.cli.output import show_run
 
-    path = parsed.run_file
-    run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
-    run = run.excluding(parsed.exclude)
+    run = inputs.saved_run(parsed.run_file).excluding(parsed.exclude)
     inputs.check_report(parsed, run.options, run.plans)
     inputs.check_images(lambda: run.ids, parsed)
     return show_run(run, parsed)

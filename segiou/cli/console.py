@@ -147,17 +147,11 @@ def _at_words(text: str) -> str:
     return "\n".join(line if len(line) <= width else wrapped(line, width) for line in lines)
 
 
-_LINE_END = re.compile(r"(\n)")
-_LINE_END_OR_COLOR = re.compile(r"(\n|\x1b\[[0-9;]*m)")
-
-
-def harmless(text: str, *, color: bool = False) -> str:
-    """Text with control characters escaped, except colours if ``color``."""
+def harmless(text: str) -> str:
+    """Text with control characters except line ends escaped."""
     from segiou._support.files import printable
 
-    parts = (_LINE_END_OR_COLOR if color else _LINE_END).split(text)
-    parts[::2] = map(printable, parts[::2])
-    return "".join(parts)
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def say(text: str) -> None:

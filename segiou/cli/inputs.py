@@ -138,7 +138,7 @@ def is_run_file(path: str) -> bool:
 
 def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file; ``or_folders`` is the usage of the command with folders."""
-    run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
+    run = saved_run(path, f"for folders: {or_folders}")
     default = parsed.command.get_default
     shown = {"exclude"} | ({"ids"} if getattr(parsed, "panel", None) else set())
     without_effect = [n for n in (*CLASS_ARGUMENTS, *PAIR_ARGUMENTS) if n not in shown]
@@ -159,9 +159,11 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
 
 def open_baseline(parsed: argparse.Namespace) -> Run:
     """Open the run of ``--baseline``."""
-    what_to_do = "expected a run file written by segiou score --run"
-    run = run_at(parsed.baseline, f"--baseline {parsed.baseline}: is a folder; {what_to_do}")
-    return run.excluding(parsed.exclude)
+    if Path(parsed.baseline).expanduser().is_dir():
+        fix = "expected a run file written by segiou score --run"
+        msg = f"--baseline {parsed.baseline}: is a folder; {fix}"
+        raise ValueError(msg)
+    return Run.open(parsed.baseline).excluding(parsed.exclude)
 
 
 def baseline_and(run: Run, parsed: argparse.Namespace) -> tuple[Run, Run]:
@@ -187,10 +189,11 @@ def baseline_and(run: Run, parsed: argparse.Namespace) -> tuple[Run, Run]:
     return baseline.select(common), run.select(common)
 
 
-def run_at(path: str, if_folder: str) -> Run:
-    """Open a run file; ``if_folder`` is the error message for folders."""
+def saved_run(path: str, fix: str = "to score it, use segiou score") -> Run:
+    """Open a run file; ``fix`` ends the error message for folders."""
     if Path(path).expanduser().is_dir():
-        raise ValueError(if_folder)
+        msg = f"{path} is a folder, not a run file; {fix}"
+        raise ValueError(msg)
     return Run.open(path)
 
 

@@ -30,9 +30,9 @@ def to_junit(outcomes: Sequence[Outcome], name: str) -> str:
     return _text(suite)
 
 
-def junit_of_error(error: Exception, name: str) -> str:
+def junit_of_error(error: Exception) -> str:
     """An error before any threshold was tried, as JUnit XML."""
-    suite = _suite(name, 1, errors=1)
+    suite = _suite("", 1, errors=1)
     _add(suite, "score", "error", str(error))
     return _text(suite)
 

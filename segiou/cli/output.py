@@ -18,11 +18,11 @@ from segiou.cli.junit import to_junit
 from segiou.cli.thresholds import Outcome, not_worse, outcomes
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Part, Section
-from segiou.document.renderers import RENDERERS, rendered
+from segiou.document.renderers import rendered
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
-from segiou.report.formats import nnunet_summary, render, to_json
+from segiou.report.formats import nnunet_summary, to_csv, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run
 
@@ -145,19 +145,20 @@ def _result(outcome: Outcome) -> str:
 
 def _rendered(scored: _Scored, parsed: argparse.Namespace) -> str:
     """The report in the requested format, with thresholds and baseline."""
-    kind = inputs.report_format(parsed)
+    kind, report = inputs.report_format(parsed), scored.report
     if kind == "nnunet":
         return nnunet_summary(scored.run)
     if kind == "json":
-        return to_json(scored.report, 2, _beside_report(scored, parsed))
-    order = {"sort": parsed.sort, "reverse": parsed.reverse}
+        return to_json(report, 2, _beside_report(scored, parsed))
+    if kind == "csv":
+        classes = report._sorted(parsed.sort, reverse=parsed.reverse)
+        return to_csv(report, classes, _slice_rows(scored.slices, _IN_REPORT))
     shown = {"columns": parsed.columns, "outcomes": _in_words(scored.outcomes)}
-    if kind not in RENDERERS:
-        rows = _slice_rows(scored.slices, _IN_REPORT)
-        page = {"baseline": scored.change, "slices": filter(None, [scored.slices]), **shown}
-        return render(scored.report, kind, **order, rows=rows, **page)
+    if kind == "html":
+        slices = filter(None, [scored.slices])
+        return report.to_html(baseline=scored.change, slices=slices, **shown)
     shown |= {"detail": parsed.detail, "change": scored.change, "means": kind == "latex"}
-    parts = scored.report._parts(**order, **shown)
+    parts = report._parts(sort=parsed.sort, reverse=parsed.reverse, **shown)
     return _in_format([*parts, *slices_section(scored.slices)], kind, parsed)
 
 

@@ -13,7 +13,7 @@ def command(parsed: argparse.Namespace) -> int:
     """Plan a test set from a run of images of the same kind."""
     inputs.findings_format(parsed)
     path = parsed.run_file
-    run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
+    run = inputs.saved_run(path)
     if not parsed.quiet:
         inputs.note_state(run, f"{path}: ")
     found = sample_sizes(

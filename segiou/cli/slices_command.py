@@ -21,8 +21,7 @@ def command(parsed: argparse.Namespace) -> int:
     if inputs.is_run_file(source):
         msg = f"{source} is a run file, but the last argument is the metadata: {usage}"
         raise ValueError(msg)
-    folder = "is a folder, not a run file; to score it, use segiou score"
-    runs = [inputs.run_at(path, f"{path} {folder}") for path in paths]
+    runs = [*map(inputs.saved_run, paths)]
     for path, run in zip(paths, runs, strict=True):
         if not parsed.quiet:
             inputs.note_state(run, f"{path}: ")

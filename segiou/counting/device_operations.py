@@ -101,9 +101,9 @@ class Operations:
         """Sum of the weights at each of 0 … length − 1."""
         return self.xp.zeros(length, dtype=weights.dtype).at[index.ravel()].add(weights.ravel())
 
-    def real(self, values: Any, bits: int) -> Any:
-        """Values as floats of 32 or 64 bits."""
-        return values.astype(f"float{bits}")
+    def real(self, values: Any) -> Any:
+        """Values as floats of 32 bits."""
+        return values.astype("float32")
 
     def join(self, parts: list[Any]) -> Any:
         """Several vectors joined into one."""

@@ -94,7 +94,7 @@ class CompiledChannels:
                 raise TypeError(msg)
             p = self.ops.wide(p, 32)
             return p, p != 0
-        p = p if is_float else self.ops.real(p, 32)
+        p = p if is_float else self.ops.real(p)
         limits = limits_of(threshold, self.number)
         return p, self.ops.xp.stack([exceeds(p[c], limit) for c, limit in enumerate(limits)])
 

@@ -85,9 +85,9 @@ class _Operations(Operations):
         """A sum of the weights per segment."""
         return ops.segment_sum(weights, index, num_segments=length)
 
-    def real(self, values: Any, bits: int) -> Any:
+    def real(self, values: Any) -> Any:
         """A cast."""
-        return ops.cast(values, f"float{bits}")
+        return ops.cast(values, "float32")
 
 
 class KerasCounts(CompiledCounts):

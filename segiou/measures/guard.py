@@ -64,7 +64,7 @@ def package_of(kind: type) -> str:
     """The package that defines a class, with its version if it is installed."""
     if is_own(kind):
         return "segiou"
-    return plugin_package("measures", getattr(kind, "key", ""), kind.__module__)
+    return plugin_package(getattr(kind, "key", ""), kind.__module__)
 
 
 def is_own(kind: type) -> bool:

@@ -130,7 +130,7 @@ def _loaded(key: str) -> type[Measure] | str:
         _hanging(key).add(thread)
         thread.start()
         thread.join(_SECONDS)
-    owner = plugin_package("measures", key, "")
+    owner = plugin_package(key, "")
     return next(iter(results), f"the measure {key!r} of {owner} is still being imported")
 
 

@@ -275,11 +275,8 @@ def class_columns(
 def titled(table: ScoreTable, columns: ClassColumns) -> list[tuple[str, ScoreValues]]:
     """Those of the columns that a table has, with their headings."""
     by_name = {column.name: column for column in table.columns if column.name in columns}
-    return [(_heading(columns[n], by_name[n]), by_name[n]) for n in columns if n in by_name]
-
-
-def _heading(title: str, column: ScoreValues) -> str:
-    return with_unit(title or column.title, column.unit)
+    chosen = [(title, by_name[name]) for name, title in columns.items() if name in by_name]
+    return [(with_unit(title or column.title, column.unit), column) for title, column in chosen]
 
 
 def rank_of(name: str) -> int:

@@ -60,24 +60,15 @@ def format_of(path: Path) -> str:
     raise ValueError(msg)
 
 
-def render(
-    report: Report,
-    format: str,
-    *,
-    sort: str = "order",
-    reverse: bool = False,
-    rows: Iterable[Mapping[str, Any]] = (),
-    **page: Any,
-) -> str:
-    """The report in a format by name; CSV has additional rows, and pages have options."""
-    if format not in formats():
+def render(report: Report, format: str) -> str:
+    """The report in a format by name."""
+    if format in RENDERERS:
+        return rendered(report._parts(means=format == "latex"), format)
+    others = {"json": report.to_json, "csv": report.to_csv, "html": report.to_html}
+    if format not in others:
         msg = f"unknown format {format!r}; choose from {', '.join(formats())}"
         raise ValueError(msg)
-    if format in RENDERERS:
-        return rendered(report._parts(sort=sort, reverse=reverse, means=format == "latex"), format)
-    if format == "csv":
-        return to_csv(report, report._sorted(sort, reverse=reverse), rows)
-    return report.to_json() if format == "json" else report.to_html(**page)
+    return others[format]()
 
 
 def to_dict(report: Report) -> ReportDict:

@@ -54,7 +54,6 @@ def suspects_html(
     *,
     small: Suspects | None = None,
     images: str | Path | None = None,
-    read: Reader | None = None,
 ) -> str:
     """The page: entries with crops of photo, truth and prediction, and their review.
 
@@ -63,7 +62,7 @@ def suspects_html(
     listed_before = {region.key for region in result.entries}
     others = [] if small is None else [r for r in small.entries if r.key not in listed_before]
     others = [region._replace(rank=i) for i, region in enumerate(others, 1)]
-    cards = _cards([*result.entries, *others], run, images, read)
+    cards = _cards([*result.entries, *others], run, images)
     parts = [*result._parts()]
     context = {
         "result": result,
@@ -95,7 +94,7 @@ def report_section(run: Run, *, images: str | Path | None, read: Reader | None) 
 
 
 def _cards(
-    entries: Iterable[Region], run: Run, images: str | Path | None, read: Reader | None
+    entries: Iterable[Region], run: Run, images: str | Path | None, read: Reader | None = None
 ) -> list[Card]:
     """The entries with pictures; the masks of images that follow each other are read once."""
     photos = {} if images is None else match_images(images, run.ids).files

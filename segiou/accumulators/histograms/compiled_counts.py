@@ -103,7 +103,7 @@ class CompiledScores:
         if "float" not in kind:
             scores = self.ops.wide(scores, 32)
         elif "float64" not in kind:
-            scores = self.ops.real(scores, 32)
+            scores = self.ops.real(scores)
         if axis is None:
             second = self.ops.flat(scores)
             whole = 1 if "float" in kind else np.iinfo(kind).max
@@ -161,10 +161,10 @@ class CompiledScores:
         if activation is None:
             return logits
         if activation == "sigmoid":
-            x = self.ops.real(logits, 32)
+            x = self.ops.real(logits)
             e = self._exp(-xp.abs(x))
             return xp.where(x >= 0, xp.ones_like(e), e) / (1 + e)
-        e = self._exp(self.ops.real(logits - xp.max(logits, axis=0), 32))
+        e = self._exp(self.ops.real(logits - xp.max(logits, axis=0)))
         total = e[0]
         for c in range(1, self._classes):
             total = total + e[c]
