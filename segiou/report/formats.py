@@ -64,7 +64,11 @@ def render(report: Report, format: str) -> str:
     """The report in a format by name."""
     if format in RENDERERS:
         return rendered(report._parts(means=format == "latex"), format)
-    others = {"json": report.to_json, "csv": report.to_csv, "html": report.to_html}
+    others: dict[str, Callable[[], str]] = {
+        "json": report.to_json,
+        "csv": report.to_csv,
+        "html": report.to_html,
+    }
     if format not in others:
         msg = f"unknown format {format!r}; choose from {', '.join(formats())}"
         raise ValueError(msg)

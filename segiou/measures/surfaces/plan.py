@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import printable
-from segiou._support.numbers import NUMBER, percent
+from segiou._support.numbers import NUMBER, cell
 from segiou._support.text import Json, did_you_mean, listed
 from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
@@ -396,7 +396,7 @@ class SurfacePlan(Plan):
             limit = self.options.tolerances_at(row["label"])[place]
             score = row[flat_name(share, limit)]["mean"]
             if name not in row:
-                texts[row["label"]] = f"{percent(score, '–')} at {self._with_unit(limit)}"
+                texts[row["label"]] = f"{cell(score)} at {self._with_unit(limit)}"
         return texts
 
     @cached_property
