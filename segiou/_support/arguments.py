@@ -138,11 +138,16 @@ def check_path(name: str, value: object) -> None:
     check_kind(name, value, (str, PathLike), "a path")
 
 
+#: Range of spacings, in which areas, volumes and sums of distances are exact enough.
+LEAST_SPACING, MOST_SPACING = 1e-12, 1e12
+
+
 def read_spacing(argument: Any) -> tuple[float, ...]:
     """The size of a pixel or voxel from an argument."""
-    wanted = "two or three positive numbers, the size of a pixel along each axis (1e-100 to 1e100)"
+    wanted = "two or three positive numbers, the size of a pixel along each axis (1e-12 to 1e12)"
     spacing = tuple(check_number("spacing", v) for v in read_several("spacing", argument, wanted))
-    if len(spacing) not in (2, 3) or not all(1e-100 <= v <= 1e100 for v in spacing):
+    is_known = all(LEAST_SPACING <= step <= MOST_SPACING for step in spacing)
+    if len(spacing) not in (2, 3) or not is_known:
         msg = f"spacing must be {wanted}, got {argument}"
         raise ValueError(msg)
     return spacing

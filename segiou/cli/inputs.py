@@ -95,7 +95,12 @@ def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
     """Measures that the metrics of a comparison need."""
-    scores = [] if metric is None else [read_name(one).score for one in metrics_of(metric)]
+    try:
+        scores = [] if metric is None else [read_name(one).score for one in metrics_of(metric)]
+    except ValueError as error:
+        fix = "segiou score --run with its options, then compare the run files"
+        msg = f"{error}; for a score whose name depends on options, such as noc_60: {fix}"
+        raise ValueError(msg) from error
     keyed = {key: score for score in reversed(scores) if (key := measure_of_score(score))}
     return tuple(measure_of(key).for_score(score) for key, score in keyed.items())
 

@@ -33,7 +33,7 @@ def check_pattern(name: str, pattern: object) -> None:
     check_kind(name, pattern, str, "a pattern such as '{id}/{class}'")
     text = str(pattern).replace(OBJECT, "{class}")
     if (text.count("{id}"), text.count("{class}")) != (1, 1) and text != ONE_IMAGE:
-        msg = f"{name} must contain {{id}} and {{class}} once, got {text!r}"
+        msg = f"{name} must contain {{id}}, and {{class}} or {{object}}, once, got {pattern!r}"
         raise ValueError(msg)
 
 

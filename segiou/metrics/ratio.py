@@ -33,9 +33,13 @@ def ratio(numerator: Any, denominator: Any) -> Floats:
 def exact_parts(values: Floats) -> NDArray[np.int64]:
     """Numbers as two integers each, (..., 2), whose sums are exact in any order and grouping.
 
-    They count multiples of 2⁻³² and of 2⁻⁶⁴; :func:`joined_parts` is the inverse.
+    They count multiples of 2⁻³² and of 2⁻⁶⁴; :func:`joined_parts` is the inverse. ValueError
+    for numbers that are too large.
     """
     scaled = np.asarray(values) * 2.0**32
+    if not (np.abs(scaled) < 2.0**63).all():
+        msg = f"contains {np.abs(values).max():.3g}, which is too large; correct the spacing"
+        raise ValueError(msg)
     whole = np.floor(scaled)
     return np.stack([whole, np.rint((scaled - whole) * 2.0**32)], axis=-1).astype(np.int64)
 

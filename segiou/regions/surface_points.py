@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import LEAST_SPACING, MOST_SPACING
 from segiou._support.optional import load_part, warn_missing
 from segiou.counting.id_pairs import mapped
 from segiou.regions.label_codes import as_bytes
@@ -59,8 +60,9 @@ def check_spacing(
         msg = f"{what} require arrays of shape (H, W) or (D, H, W), got shape {array.shape}"
         raise ValueError(msg)
     steps = np.asarray(1.0 if spacing is None else spacing, float)
-    if steps.shape not in ((), (array.ndim,)) or not (np.isfinite(steps) & (steps > 0)).all():
-        msg = f"spacing must be one positive number or one per axis, got {spacing}"
+    is_known = ((steps >= LEAST_SPACING) & (steps <= MOST_SPACING)).all()
+    if steps.shape not in ((), (array.ndim,)) or not is_known:
+        msg = f"spacing must be one number from 1e-12 to 1e12 or one per axis, got {spacing}"
         raise ValueError(msg)
     return tuple(np.broadcast_to(steps, array.ndim).tolist())
 

@@ -163,9 +163,17 @@ class Clusters:
     images: int
 
     @classmethod
-    def of(cls, how: Match, classes: ClassOptions, parts: Parts, images: int) -> Clusters:
+    def of(
+        cls,
+        how: Match,
+        classes: ClassOptions,
+        parts: Parts,
+        images: int,
+        nodata: int | None = None,
+    ) -> Clusters:
         """Those of counted overlaps; ValueError without valid pixels, or with many values."""
         rows = parts["overlaps"].astype(np.int64)
+        rows = rows if nodata is None else rows[rows[:, 1] != nodata]
         values, places = np.unique(rows[:, 1], return_inverse=True)
         if not len(values) or len(values) > _MOST:
             msg = f"predictions have {count(len(values))} values on valid pixels; "
@@ -214,12 +222,10 @@ def counting_options(options: ClassOptions) -> ClassOptions:
     return replace(options, pred_labels=LabelSet("clusters", plain), unassigned="count")
 
 
-def check_clusters(how: str, options: ClassOptions, *, scores: bool) -> None:
-    """Raise ValueError for options that contradict predictions of cluster numbers."""
+def check_clusters(how: str, *, pred_labels: object = None, scores: bool = False) -> None:
+    """Raise ValueError for arguments that contradict predictions of cluster numbers."""
     contradicted = {
-        "with labels of the predictions; omit pred_labels (--pred-labels)": (
-            options.pred_labels != options.labels
-        ),
+        "with labels of the predictions; omit pred_labels (--pred-labels)": pred_labels is not None,
         "with scores, which have one channel per class; pass label maps": scores,
     }
     for text, is_so in contradicted.items():

@@ -232,8 +232,13 @@ def _of_table(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, 
     return pairing
 
 
-def pairing_problems(pairing: Pairing, pair_by: PairOptions) -> tuple[list[Problem], list[Problem]]:
+def pairing_problems(
+    pairing: Pairing, pair_by: PairOptions, class_files: str | None = None
+) -> tuple[list[Problem], list[Problem]]:
     """Problems of a pairing, and the files that are skipped on request."""
+    add_one = "add one"
+    if class_files is not None:
+        add_one += " (for an empty image, one file of zeros)"
     shared = "has the same key as another file in the folder; "
     every = [path for _, paths in pairing.duplicates for path in paths]
     problems = [
@@ -245,8 +250,8 @@ def pairing_problems(pairing: Pairing, pair_by: PairOptions) -> tuple[list[Probl
     left_out: list[Problem] = []
     for names, option, text, what_to_do in (
         (pairing.unknown, "missing", "is listed in --ids but has no truth file", "fix the list"),
-        (pairing.missing, "missing", "has no prediction", "add one"),
-        (pairing.extra, "extra", "has no truth", "add one"),
+        (pairing.missing, "missing", "has no prediction", add_one),
+        (pairing.extra, "extra", "has no truth", add_one),
     ):
         if getattr(pair_by, option) == "skip":
             left_out += [Problem(name, text) for name in names]

@@ -21,7 +21,7 @@ from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.raw_mask import SOFT_EDGES, MaskError
 from segiou.masks.reading import Geometry, Match
 from segiou.masks.sources.adjusted import place_of
-from segiou.masks.sources.folders import LocalFolder
+from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair, Pairing
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol
@@ -298,10 +298,10 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     check_engine(job, executor)
     if (match := job.reading.match) is not None:
         are_scores = any(plan.reads_predictions for plan in job.plans(volumes=False))
-        check_clusters(match, job.options, scores=are_scores)
+        check_clusters(match, scores=are_scores)
         job = replace(job, options=counting_options(job.options))
     pairing, trial = best_proposals(pair_sources(*job.sources, job), job)
-    problems, left_out = pairing_problems(pairing, job.pair_by)
+    problems, left_out = pairing_problems(pairing, job.pair_by, job.reading.class_files)
     left_out += job.skipped_classes()
     job, nodata = _with_nodata(job, pairing)
     doubled = {key for key, _ in pairing.duplicates}
@@ -362,12 +362,19 @@ def _matched(
         skipped = _score_into(whole, pairing.pairs, scorer, calls, executor, images, pairing.pairs)
     except ScoringInterrupted as stopped:
         raise ScoringInterrupted(0, stopped.total) from stopped
+    without = _nodata_of(job.sources[1], [pair.pred for pair in pairing.pairs])
+    if without is not None:
+        text = (
+            f"{pairing.pairs[0].pred}: nodata value {without}; predicted pixels with it are not a "
+            "cluster and count as missed"
+        )
+        warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     counted = Run(header, images.columns())
     if skipped and (stops or not len(counted)):
         are_colors = all(problem.text.startswith(NO_COLORS) for problem in skipped)
         raise DataError(skipped, "Save cluster numbers instead of their colours" * are_colors)
     parts = counted.measured[ClusterOptions.key]
-    clusters = Clusters.of(match, job.options, parts, len(counted))
+    clusters = Clusters.of(match, job.options, parts, len(counted), without)
     return replace(job, options=clusters.options, clusters=str(clusters))
 
 
@@ -454,29 +461,34 @@ class _InMemory:
 
 def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     """The job with the nodata value of its first truth file ignored, and this value."""
-    first = pairing.pairs[0].truth if pairing.pairs else ""
-    if not first.lower().endswith((".tif", ".tiff", *RASTER_SUFFIXES)):
-        return job, None
-    from segiou.masks.formats.tiff import nodata_of
-
-    source, options = place_of(job.sources[0]), job.options
-    try:
-        # Local files are not read whole.
-        content = first if isinstance(source, LocalFolder) else source.read(first)[0]
-        value = nodata_of(BytesIO(content) if isinstance(content, bytes) else content)
-    except MaskError:  # reported when the pair is scored
-        return job, None
+    paths, options = [pair.truth for pair in pairing.pairs], job.options
+    value = _nodata_of(job.sources[0], paths)
     if value is None or value in options.ignore:
         return job, value
     named = [label.name for label in options.labels.classes if value in label.values]
     what = "truth pixels with it are ignored"
     if named:
         what = f"counted as class {named[0]!r} because the label set defines it"
-    text = f"{first}: nodata value {value}; {what} (same as --ignore {value})"
+    text = f"{paths[0]}: nodata value {value}; {what} (same as --ignore {value})"
     warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     if named:
         return job, value
     return replace(job, options=replace(options, ignore=(*options.ignore, value))), value
+
+
+def _nodata_of(source: Source, paths: Sequence[str]) -> int | None:
+    """The nodata value of the first of several files; None if it is not a raster or has none."""
+    if not paths or not paths[0].lower().endswith((".tif", ".tiff", *RASTER_SUFFIXES)):
+        return None
+    from segiou.masks.formats.tiff import nodata_of
+
+    place = place_of(source)
+    try:
+        # Local files are not read whole.
+        content = paths[0] if isinstance(place, LocalFolder) else place.read(paths[0])[0]
+        return nodata_of(BytesIO(content) if isinstance(content, bytes) else content)
+    except MaskError:  # reported when the pair is scored
+        return None
 
 
 def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:

@@ -29,6 +29,7 @@ from segiou.measures.registry import plans_of, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.scoring.array_axes import BY_SHAPE
+from segiou.scoring.clusters import check_clusters
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import DataError
 
@@ -113,6 +114,8 @@ class Job:
         implied = {name: x for one in arguments["measures"] for name, x in one.reading.items()}
         arguments["reading"] = Reading(**implied | Reading.of(given).chosen)
         arguments["pair_by"] = PairOptions.of(given)
+        if (match := arguments["reading"].match) is not None:
+            check_clusters(match, pred_labels=given.get("pred_labels"))
         pattern = arguments["reading"].class_files
         if pattern and OBJECT not in pattern:  # the remaining pixels are not a class
             names = options.labels.class_names

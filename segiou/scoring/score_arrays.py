@@ -142,7 +142,8 @@ def score(
     batch: Iterable[Any] = each_image(truth, pred, mask, ids, is_batch=is_batch)
     if match is not None:
         check_choice("match", match, MATCHES)
-        check_clusters(match, classes, scores=(argmax, threshold) != (None, None))
+        are_scores = (argmax, threshold) != (None, None)
+        check_clusters(match, pred_labels=options.get("pred_labels"), scores=are_scores)
         batch = [*batch]
         header = _matched(header, match, batch)
     scorer = ArrayScorer(header, chosen, spacing)

@@ -133,7 +133,9 @@ def test_nothing_is_no_object(program):
         ({"min_size": -1}, "min_size must be at least 0"),
         ({"merge": -1}, "merge must be at least 0"),
         ({"values": [1, (2, 1)]}, "value 1 is in two regions"),
-        ({"spacing": 0}, "spacing must be one positive number or one per axis, got 0"),
+        ({"spacing": 0}, "spacing must be one number from 1e-12 to 1e12 or one per axis, got 0"),
+        ({"spacing": 1e-320}, "spacing must be one number from 1e-12 to 1e12"),
+        ({"spacing": (1, 1e13)}, "spacing must be one number from 1e-12 to 1e12"),
     ],
 )
 def test_wrong_options_are_named(options, message):

@@ -53,7 +53,7 @@ def joined(
     with damage(path, "is corrupt"):
         head = _head(head)
     if (order := _order(head)) is None:
-        raise MaskError(path, "is the header of another file; pass that file")
+        raise MaskError(path, header_problem(head))
     size = int.from_bytes(head[:4], "little" if order == "<" else "big")
     if head[344:348] != b"ni1\0" and not head.startswith(b"ni2\0", 4):
         name = Path(path).name.partition(".")[0]
@@ -76,6 +76,13 @@ def joined(
     # Members of gzip are decompressed one after the other.
     packed = data[:2] == _GZIP and names[0].lower().endswith(".gz")
     return (gzip.compress(start, mtime=0) if packed else bytes(start)) + data, about
+
+
+def header_problem(head: bytes) -> str:
+    """Why the first bytes of a header are not those of NIfTI or Analyze."""
+    if head.startswith(b"ENVI"):
+        return "is the header of another file; pass that file"
+    return "is corrupt: it does not begin as a header of NIfTI; copy both files of the volume again"
 
 
 def data_of(path: str | Path) -> Path | None:

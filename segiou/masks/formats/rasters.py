@@ -41,7 +41,9 @@ def open_raster(path: str | Path) -> RawMask:
     """Open a raster by GDAL; its values are read window by window."""
     alone = ""
     if str(path).lower().endswith(".img"):
-        alone = f"; the data of a NIfTI volume need {Path(path).stem}.hdr, which is missing"
+        header = Path(path).with_suffix(".hdr")
+        is_what = "corrupt; copy both files again" if header.is_file() else "missing"
+        alone = f"; the data of a NIfTI volume need {header.name}, which is {is_what}"
     need = f"needs GDAL: pip install 'segiou[geo]'{alone}"
     dataset = open_by_gdal(path, str(path), need, f"cannot be opened by GDAL{alone}", _GDAL)
     try:

@@ -39,7 +39,7 @@ IN_FOLDERS = "{class}/{id}"
 def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
     """The groups ``id`` and ``name`` of a file below a root; None if it does not match."""
     named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
-    if pattern == ONE_IMAGE:
+    if pattern in (ONE_IMAGE, OBJECT):
         named = f"(?P<id>){named}"
     for name in (r"\{class\}", re.escape(OBJECT)):
         named = named.replace(name, "(?P<name>[^/]+)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -120,6 +121,17 @@ class ClickOptions(Measure):
         texts = [] if options["iou"] is None else options["iou"].split(",")
         ious = tuple(read_number("--clicks-iou", text, float) for text in texts)
         return cls(ious or _IOU, options["limit"] or _LIMIT, tuple(options["target"] or ()))
+
+    @classmethod
+    def for_score(cls, name: str) -> ClickOptions:
+        """The measure with the IoU that a score reaches."""
+        return cls(_ious_of(name) or _IOU)
+
+    @classmethod
+    def flag_for(cls, score: str = "") -> str:
+        """``--clicks``, and the IoU that one score also needs."""
+        several = _ious_of(score)
+        return f"--clicks --clicks-iou {_percent(several[0])}" if several else "--clicks"
 
     def predictions(self, source: Source, classes: ClassOptions) -> Source:
         """Masks after each click as one image."""
@@ -273,6 +285,12 @@ class ClickPlan(TargetPlan):
                 "table of classes scores the last masks"
             ),
         )
+
+
+def _ious_of(score: str) -> tuple[float, ...]:
+    """The IoU in the name of a score; none in that of others."""
+    match = re.fullmatch(r"(?:noc|click_failures)_([0-9.]+)", score)
+    return (float(match[1]),) if match else ()
 
 
 def _percent(share: float) -> str:

@@ -17,15 +17,17 @@ from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
-from segiou.measures.score import Quantity, Score, finite_parts, mean_of_parts
+from segiou.measures.score import Quantity, Score, finite_parts
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.measures.volume.agreement import Agreement, bland_altman
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio
 
 #: Exact sums have room for values up to 2³¹; this power of two makes it 2⁵¹ voxels.
 _SCALE = 2.0**20
+#: Factor of the second pair of parts of a sum.
+_FINE = 2.0**64
 #: A volume above this limit means that the spacing is wrong.
 _MOST = 2.0**50
 _MM3_PER_ML = 1000
@@ -138,10 +140,16 @@ class VolumePlan(StructurePlan):
         self, name: str, title: str, values: Callable[[Parts], Floats], unit: str = ""
     ) -> Score:
         def numbers(parts: Parts) -> NDArray[np.int64]:
-            return finite_parts(values(parts) / _SCALE)
+            scaled = values(parts) / _SCALE
+            coarse = finite_parts(scaled)
+            known = coarse[..., 2] > 0
+            # Volumes of small voxels are less than the steps of these parts.
+            rest = np.where(known, scaled, 0.0) - joined_parts(coarse)
+            return np.concatenate([coarse, exact_parts(rest * _FINE)], axis=-1)
 
         def mean(sums: NDArray[Any]) -> Floats:
-            return mean_of_parts(sums) * _SCALE
+            total = joined_parts(sums) + joined_parts(sums[..., 3:]) / _FINE
+            return ratio(total, sums[..., 2]) * _SCALE
 
         names, every = tuple(self.structures), np.ones(len(self.structures), bool)
         more: Any = {"unit": unit, "better": "lower", "rule": "cases", "over": "class"}

@@ -132,3 +132,18 @@ def test_other_protocols_have_their_tolerance(capsys):
     assert main([*streets, "1"]) == 2
     assert "--lesions-tolerance needs --lesions" in capsys.readouterr().err
     assert main([*streets, "x", "--lesions", "components-skip"]) == 2
+
+
+@pytest.mark.parametrize("spacing", [1e-320, 1e-13, 1e13, 1e308])
+def test_spacings_whose_volumes_are_not_numbers_are_refused(spacing):
+    """At 1e-320 surfaces were NaN."""
+    with pytest.raises(ValueError, match="spacing must be one number from 1e-12 to 1e12"):
+        lesion_scores(*cubes(), spacing=spacing)
+    run = {"labels": 2, "measures": [LesionOptions("components-skip")]}
+    with pytest.raises(ValueError, match=r"spacing must be .* \(1e-12 to 1e12\)"):
+        segiou.score(*([side] for side in cubes()), spacing=(spacing,) * 3, **run)
+    # A mean HD95 of 4e9 was -2147483648.
+    with pytest.raises(ValueError, match="is too large; correct the spacing"):
+        segiou.score(*([side] for side in cubes()), spacing=(1e9,) * 3, **run).report().score(
+            "lesion_hd95"
+        )

@@ -143,7 +143,7 @@ def test_arrays_are_left_alone(order):
             r"shape \(2, 3\) but pred has \(2, 4\)",
         ),
         ((np.zeros(3, int), np.zeros(3, int)), {}, r"got shape \(3,\)"),
-        ((np.zeros((2, 2), int),) * 2, {"spacing": (1, 0)}, "spacing must be one positive number"),
+        ((np.zeros((2, 2), int),) * 2, {"spacing": (1, 0)}, "spacing must be one number"),
         ((np.zeros((2, 2), int),) * 2, {"tolerances": [-1]}, "tolerances must not be negative"),
         ((np.zeros((2, 2), int),) * 2, {"convention": "other"}, "convention"),
     ],
