@@ -6,6 +6,7 @@ import argparse
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from segiou._support.numbers import is_digits, number_in
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, nouns, plural, without_credentials
 from segiou.cli.console import note, progress_bar
-from segiou.cli.options import names_by_heading, option_of
+from segiou.cli.options import InPercent, names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
@@ -95,12 +96,7 @@ def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
     """Measures that the metrics of a comparison need."""
-    try:
-        scores = [] if metric is None else [read_name(one).score for one in metrics_of(metric)]
-    except ValueError as error:
-        fix = "segiou score --run with its options, then compare the run files"
-        msg = f"{error}; for a score whose name depends on options, such as noc_60: {fix}"
-        raise ValueError(msg) from error
+    scores = [] if metric is None else [read_name(one).score for one in metrics_of(metric)]
     keyed = {key: score for score in reversed(scores) if (key := measure_of_score(score))}
     return tuple(measure_of(key).for_score(score) for key, score in keyed.items())
 
@@ -288,7 +284,7 @@ def check_findings(parsed: argparse.Namespace) -> None:
         return
     _check_needs(parsed)
     if parsed.truth is not None or not (parsed.recipes or all(map(is_run_file, parsed.model))):
-        metrics_of(parsed.metric)  # before masks are scored; run files may have more scores
+        _check_metrics(parsed.metric)  # before masks are scored; run files may have more scores
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
     if names and len(names) != len(parsed.model):
@@ -466,6 +462,31 @@ def compared_metrics(parsed: argparse.Namespace, runs: Iterable[Run]) -> list[st
     if len(metrics) > 1:
         _check_alone(parsed)
     return metrics
+
+
+def check_percent(
+    parsed: argparse.Namespace, name: str, runs: Iterable[Run], metrics: Sequence[str]
+) -> None:
+    """Raise an error for a difference in per cent of a score that has a unit."""
+    if not isinstance(getattr(parsed, name), InPercent):
+        return
+    for plans, metric in product((run.score_plans for run in runs), metrics):
+        score = read_name(metric, plans).score
+        if score in plans and (unit := plans[score].scores[score].unit):
+            msg = (
+                f"{option_of(name)}: {score} is not a ratio; pass a difference in {unit} without %"
+            )
+            raise ValueError(msg)
+
+
+def _check_metrics(text: str) -> None:
+    """Raise an error for a score of folders that is unknown."""
+    try:
+        metrics_of(text)
+    except ValueError as error:
+        fix = "segiou score --run with its options, then compare the run files"
+        msg = f"{error}; for a score whose name depends on options, such as noc_60: {fix}"
+        raise ValueError(msg) from error
 
 
 def metrics_of(text: str, others: Collection[str] = ()) -> list[str]:

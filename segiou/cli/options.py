@@ -416,9 +416,15 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+class InPercent(float):
+    """A number that was given in per cent."""
+
+
 def _difference(text: str) -> float:
     """A difference of scores, which may be in per cent: 2% is 0.02."""
-    return _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not text.endswith("%"):
+        return _number(text)
+    return InPercent(_number(text.removesuffix("%")) / 100)
 
 
 def _margin(text: str) -> float:

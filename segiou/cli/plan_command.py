@@ -16,6 +16,9 @@ def command(parsed: argparse.Namespace) -> int:
     run = inputs.saved_run(path)
     if not parsed.quiet:
         inputs.note_state(run, f"{path}: ")
+    inputs.check_percent(
+        parsed, "half_width", [run], inputs.metrics_of(parsed.metric, run.score_plans)
+    )
     found = sample_sizes(
         run.excluding(parsed.exclude),
         parsed.half_width,

@@ -41,7 +41,7 @@ UNSUPPORTED = {
     **dict.fromkeys((".mgz", ".mgh"), "is a volume of FreeSurfer; convert it with mri_convert"),
     **dict.fromkeys(
         HEADER_SUFFIXES,
-        "is the header of another file; pass that file, or a local folder of NIfTI pairs",
+        "is the header of another file; pass that file, or a folder or archive of NIfTI pairs",
     ),
     **dict.fromkeys(
         (".csv", ".tsv"),

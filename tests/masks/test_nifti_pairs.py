@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -160,8 +161,37 @@ def test_damaged_pairs_are_refused(tmp_path, place):
     header = write_pair(tmp_path, "a", labels(), packed=(True, True))
     path = header if place == "hdr" else tmp_path / "a.img.gz"
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(MaskError, match=r"is truncated|is corrupt|header of another file"):
+    with pytest.raises(MaskError, match=r"is truncated|is corrupt"):
         read_mask(header)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"XXXX" + bytes(344)])
+def test_a_damaged_header_is_not_said_to_be_missing(tmp_path, damaged):
+    header = write_pair(tmp_path / "truth", "a", labels())
+    write_pair(tmp_path / "truth", "b", labels())
+    for name in "ab":
+        write_pair(tmp_path / "pred", name, labels())
+    header.write_bytes(damaged)
+    with pytest.raises(DataError, match=r"a\.hdr: is corrupt: .*; copy both files of the volume"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    with pytest.raises(DataError, match=r"a\.hdr, which is corrupt; copy both files again"):
+        segiou.score_folder(header.with_suffix(".img"), tmp_path / "pred/a.hdr", labels=3)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "gztar"])
+@pytest.mark.parametrize("packed", [(False, False), (True, True), (False, True)])
+def test_pairs_in_archives(tmp_path, kind, packed):
+    for side in ("truth", "pred"):
+        for name in "ab":
+            write_pair(tmp_path / side, name, labels(), packed=packed)
+    folders = tmp_path / "truth", tmp_path / "pred"
+    archives = [shutil.make_archive(str(side), kind, side) for side in folders]
+    runs = [segiou.score_folder(*sides, labels=3) for sides in (folders, archives)]
+    assert runs[0].total().matrix.tolist() == runs[1].total().matrix.tolist()
+    assert runs[0].ids == runs[1].ids
+    run = tmp_path / "r.segiou"
+    first, second = (segiou.score_folder(*archives, labels=3, run=run) for _ in range(2))
+    assert first.total().matrix.tolist() == second.total().matrix.tolist()
 
 
 def test_headers_of_rasters_are_not_volumes(tmp_path):

@@ -275,6 +275,7 @@ def test_a_run_that_is_stopped_before_the_match_has_no_pairs(folders, tmp_path):
     [
         ({"match": "best"}, "match must be 'hungarian' or 'majority', got 'best'"),
         ({"match": "majority", "pred_labels": [1, 0, 2]}, "omit pred_labels"),
+        ({"match": "majority", "pred_labels": NAMES}, "omit pred_labels"),
         ({"match": "majority", "argmax": 1}, "pass label maps"),
         ({"match": "majority", "ignore": [0, 1, 2]}, "predictions have 0 values on valid pixels"),
     ],
@@ -315,3 +316,28 @@ def test_scores_are_refused_in_folders(folders, command):
     code, _, noted = command("score", *options_of(folders), "--match", "majority", "--scores")
     assert code == 2
     assert "pass label maps" in " ".join(noted.split())
+
+
+def test_labels_of_predictions_are_refused_in_folders_also_if_equal(folders, command):
+    words = *options_of(folders), "--match", "majority", "--pred-labels", ",".join(NAMES)
+    code, _, noted = command("score", *words)
+    assert code == 2
+    assert "omit pred_labels (--pred-labels)" in " ".join(noted.split())
+
+
+def test_nodata_of_predictions_is_not_a_cluster(tmp_path):
+    """Nodata shared most pixels with class 1, which was then its class."""
+    tifffile = pytest.importorskip("tifffile")
+    truth = np.array([[0, 0, 0, 0], [1, 1, 1, 1]], np.uint8)
+    pred = np.array([[5, 5, 5, 5], [9, 9, 9, 7]], np.uint8)
+    for side, mask in (("truth", truth), ("pred", pred)):
+        (tmp_path / side).mkdir()
+        tags = [(42113, "s", 0, "9", True)] if side == "pred" else []
+        tifffile.imwrite(tmp_path / side / "a.tif", mask, extratags=tags)
+    with pytest.warns(UserWarning, match="nodata value 9; predicted pixels with it are not a"):
+        run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2, match="majority")
+    assert run.provenance["clusters"].startswith(
+        "matched by majority over 1 image: class 0 = 5, class 1 = 7"
+    )
+    assert [row.iou for row in run.report().classes] == [1, 0.25]
+    assert run.total().unassigned.tolist() == [0, 3]

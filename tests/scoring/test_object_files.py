@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 
 import numpy as np
 import pytest
@@ -88,3 +89,33 @@ def test_frames_of_videos_are_not_objects(tmp_path):
     with pytest.raises(DataError) as caught:
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2)
     assert "per object" not in str(caught.value)
+
+
+def test_the_objects_of_one_image_in_a_folder(nuclei, capsys):
+    """The pattern {object} ended with an IndexError."""
+    name = "0a0f"
+    words = "--objects", "labels", "--class-files", "{object}"
+    masks = nuclei / f"stage1/{name}/masks"
+    shutil.copytree(masks, nuclei / "copy")
+    next((nuclei / "copy").iterdir()).unlink()
+    found = scores(capsys, masks, nuclei / "copy", *words)
+    (row,) = [row for row in found["objects"]["classes"] if row["thing"]]
+    assert (row["found"], row["false_positive"], row["missed"]) == (7, 0, 1)
+
+
+def test_an_image_without_objects_is_a_file_of_zeros(nuclei, capsys):
+    write_mask(nuclei / "pred/empty.png", np.zeros((24, 21), int))
+    (nuclei / "stage1/empty/masks").mkdir(parents=True)
+    places = str(nuclei / "stage1"), str(nuclei / "pred")
+    words = *places, "--objects", "labels", "--class-files", PATTERN
+    assert main(["score", *words, "-q"]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "has no truth; add one (for an empty image, one file of zeros)" in said
+    write_mask(nuclei / "stage1/empty/masks/none.png", np.zeros((24, 21), int))
+    assert len(segiou.score_folder(*places, objects="labels", class_files=PATTERN)) == 4
+
+
+def test_a_wrong_pattern_is_shown_as_it_was_given(nuclei, capsys):
+    words = str(nuclei / "stage1"), str(nuclei / "pred"), "--objects", "labels"
+    assert main(["score", *words, "--class-files", "{object}/{object}"]) == 2
+    assert "{class} or {object}, once, got '{object}/{object}'" in capsys.readouterr().err

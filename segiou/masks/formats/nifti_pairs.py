@@ -6,6 +6,7 @@ Both become the bytes of a volume in one file, so one reader checks and reads th
 from __future__ import annotations
 
 import gzip
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,7 @@ def as_header(path: Path) -> Path:
     """The header of a volume if a path is that of its data; else the path."""
     for header in _partners(path, "img", "hdr"):
         if starts_as_volume(header):
-            return header
+            return Path(header)
     return path
 
 
@@ -40,14 +41,24 @@ def starts_as_volume(header: str | Path) -> bool:
     """Whether a file begins with the size of a header of NIfTI or Analyze."""
     try:
         with Path(header).open("rb") as file:
-            first = file.read(4096)
+            return begins_as_volume(file.read(4096))
+    except OSError:
+        return False
+
+
+def begins_as_volume(first: bytes) -> bool:
+    """Whether the first bytes of a file are those of a header of NIfTI or Analyze."""
+    try:
         return _order(_head(first)) is not None
-    except (OSError, EOFError, inflater.error):
+    except (EOFError, inflater.error):
         return False
 
 
 def joined(
-    head: bytes, path: str | Path, read: Callable[[str], tuple[bytes, T]]
+    head: bytes,
+    path: str | Path,
+    read: Callable[[str], tuple[bytes, T]],
+    exists: Callable[[str], bool] = os.path.isfile,
 ) -> tuple[bytes, T]:
     """The volume as the bytes of one file, and the second result of ``read`` for its data."""
     with damage(path, "is corrupt"):
@@ -60,7 +71,7 @@ def joined(
         fix = f"nib-convert {name}.img {name}.nii.gz"
         problem = "is Analyze 7.5, which has no orientation; convert it and check the result"
         raise MaskError(path, f"{problem}: {fix}")
-    names = [str(other) for other in _partners(Path(path), "hdr", "img")]
+    names = _partners(path, "hdr", "img", exists)
     if not names:
         wanted = Path(path).with_name(_renamed(Path(path).name, "hdr", "img"))
         problem = f"has no data: {wanted.name} is missing; copy both files of the volume"
@@ -85,9 +96,9 @@ def header_problem(head: bytes) -> str:
     return "is corrupt: it does not begin as a header of NIfTI; copy both files of the volume again"
 
 
-def data_of(path: str | Path) -> Path | None:
+def data_of(path: str | Path, exists: Callable[[str], bool] = os.path.isfile) -> str | None:
     """The data of a header; None if they are missing."""
-    return next(iter(_partners(Path(path), "hdr", "img")), None)
+    return next(iter(_partners(path, "hdr", "img", exists)), None)
 
 
 def _head(data: bytes) -> bytes:
@@ -109,10 +120,14 @@ def _renamed(name: str, old: str, new: str) -> str:
     return f"{stem}.{new.upper() if packed.isupper() else new}" if packed.lower() == old else name
 
 
-def _partners(path: Path, old: str, new: str) -> list[Path]:
+def _partners(
+    path: str | Path, old: str, new: str, exists: Callable[[str], bool] = os.path.isfile
+) -> list[str]:
     """The other file of a volume, also if only one of the two is compressed."""
-    other = _renamed(path.name, old, new)
-    if other == path.name:
+    name = Path(path).name
+    if (other := _renamed(name, old, new)) == name:
         return []
+    # Paths in archives are texts, in which "./" has a meaning.
+    start = str(path)[: len(str(path)) - len(name)]
     names = [other, other[:-3] if other.lower().endswith(".gz") else f"{other}.gz"]
-    return [place for name in names if (place := path.with_name(name)).is_file()]
+    return [place for one in names if exists(place := f"{start}{one}")]

@@ -271,7 +271,7 @@ def _other_problem(head: bytes) -> str:
     if head[344:348] == b"ni1\0":
         return (
             "is a NIfTI header with its data in another file; read both as .hdr and .img from a "
-            "local folder, or convert them: nib-convert A.img A.nii"
+            "local folder or archive, or convert them: nib-convert A.img A.nii"
         )
     if len(head) < 348:
         return f"is truncated: a NIfTI header has 348 bytes, found {len(head)}; copy it again"

@@ -24,9 +24,16 @@ from typing import IO, Any
 
 from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, os_problem
 from segiou._support.optional import import_extra
-from segiou.masks.finding import check_found, masks_among, unknown_part
+from segiou.masks.finding import (
+    HEADER_SUFFIXES,
+    check_found,
+    is_mask,
+    masks_among,
+    unknown_part,
+)
+from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, is_pair_header, joined
 from segiou.masks.formats.numpy_files import zip_member
-from segiou.masks.raw_mask import MaskError, damage
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, damage
 from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, stamp_of, version_of
 
 #: Row groups are read whole; larger ones would need too much memory.
@@ -81,7 +88,10 @@ class ArchiveFolder:
             raise ValueError(msg) from error
         folder = self.root[len(self.archive) :].strip("/")
         inner = f"{folder}/" if folder else ""
-        inside = masks_among(name for name in members if name.startswith(inner))
+        below = [name for name in members if name.startswith(inner)]
+        inside = masks_among(below)
+        if not inside or any(name.lower().endswith(VOLUME_SUFFIXES) for name in inside):
+            inside += _headers(below, members)
         if doubled := [name for name in inside if len(members[name]) > 1]:
             msg = f"{self.root}: contains {min(doubled)!r} more than once; keep one"
             raise ValueError(msg)
@@ -103,7 +113,9 @@ class ArchiveFolder:
             The file.
         """
         try:
-            return self._member(path)[0]
+            stamp = self._member(path)[0]
+            data = data_of(path, self._has) if is_pair_header(path) else None
+            return stamp if data is None else stamp.joined(self._member(data)[0])
         except Exception:  # noqa: BLE001 - an unknown stamp only causes another read
             return Stamp(None, None)
 
@@ -120,6 +132,14 @@ class ArchiveFolder:
         MaskError
             If it is corrupt, encrypted or too large, or if the archive is changing.
         """
+        data, stamp = self._read(path)
+        if not is_pair_header(path):
+            return data, stamp
+        data, other = joined(data, path, self._read, self._has)
+        return data, stamp.joined(other)
+
+    def _read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of one member, and its stamp."""
         with damage(path, "cannot be read from its archive", MemoryError):
             stamp, read = self._member(path)
             if (size := stamp.size or 0) > MOST_MEMBER_BYTES:
@@ -129,11 +149,21 @@ class ArchiveFolder:
                 raise MaskError(path, problem)
             return read(), stamp
 
+    def _has(self, path: str) -> bool:
+        return path.removeprefix(f"{self.archive}/") in self._members()
+
     def _member(self, path: str) -> _Member:
         return self._members()[path.removeprefix(f"{self.archive}/")][-1]
 
     def _members(self) -> dict[str, list[_Member]]:
         return _members(self.archive, version_of(self.archive))
+
+
+def _headers(names: Iterable[str], members: Mapping[str, list[_Member]]) -> list[str]:
+    """Headers of volumes whose data are other members; none if none is of a volume."""
+    headers = [name for name in names if is_mask(name, HEADER_SUFFIXES)]
+    are_volumes = any(begins_as_volume(members[name][-1][1]()) for name in headers)
+    return headers if are_volumes else []
 
 
 def member_names(file: Path) -> list[str]:

@@ -116,6 +116,22 @@ def test_methods_are_compared_by_an_iou_of_their_own(tmp_path, capsys):
     assert "noc_70" in capsys.readouterr().out
     assert main(["compare", *files, "--metric", "noc_75"]) == 2
     assert "noc_70" in capsys.readouterr().err
+    # 50 % was read as 0.5 clicks.
+    for words in (["compare", *files, "--detect"], ["plan", files[0], "--half-width"]):
+        assert main([*words, "50%", "--metric", "noc_70"]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "noc_70 is not a ratio; pass a difference in clicks without %" in said
+        assert main([*words, "0.5", "--metric", "noc_70", "-q"]) == 0
+        capsys.readouterr()
+
+
+def test_folders_are_not_compared_by_other_ious(tmp_path, capsys):
+    assert ClickOptions.for_score("noc_60").iou == (60,)
+    assert ClickOptions.flag_for("noc_60") == "--clicks --clicks-iou 60"
+    places = "--truth", str(tmp_path), str(tmp_path), str(tmp_path), "--labels", "2"
+    assert main(["compare", *places, "--metric", "noc_60"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "segiou score --run with its options, then compare the run files" in said
 
 
 def test_a_page_shows_the_last_masks(tmp_path):
