@@ -59,8 +59,9 @@ def check_integer(
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise refuse_kind(name, value, "an integer")
-    _check_range(name, value, least, most)
-    return int(value)
+    # Types of NumPy may not hold the limits.
+    _check_range(name, number := int(value), least, most)
+    return number
 
 
 def check_number(
@@ -77,7 +78,7 @@ def check_number(
     if math.isnan(number):
         msg = f"{name} must be a number, got NaN"
         raise ValueError(msg)
-    _check_range(name, value, least, most)
+    _check_range(name, value if isinstance(value, int) else number, least, most)
     return number
 
 
@@ -117,7 +118,8 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 def check_several(name: str, value: object, wanted: str) -> None:
     """Raise TypeError unless the value is an iterable other than a string."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    is_scalar = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
+    if is_scalar or not isinstance(value, Iterable):
         raise refuse_kind(name, value, wanted)
 
 

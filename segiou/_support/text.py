@@ -233,6 +233,20 @@ def plain(value: Any) -> Any:
     return value
 
 
+def without_numpy(value: Any) -> Any:
+    """Convert the arrays and numbers of NumPy in nested data to those of Python.
+
+    >>> import numpy as np
+    >>> without_numpy({"limit": np.int8(3), "classes": (np.array(["car"]), np.True_)})
+    {'limit': 3, 'classes': [['car'], True]}
+    """
+    if isinstance(value, dict):
+        return {without_numpy(key): without_numpy(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_numpy(item) for item in value]
+    return value.tolist() if hasattr(value, "dtype") else value
+
+
 def records(**columns: Any) -> Iterator[dict[str, Any]]:
     """Rows of columns of equal length; NaN is one object, so that equal results compare equal.
 

@@ -28,7 +28,7 @@ from segiou.counting.arrays import (
 from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
 from segiou.counting.id_pairs import count_ids, distinct, sums
 from segiou.counting.one_hot import check_label_maps
-from segiou.counting.value_codes import ValueCodes
+from segiou.counting.value_codes import MAX_CLASSES, ValueCodes
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 _kernel = load_part("segiou.counting._kernel")
@@ -170,7 +170,7 @@ class Encoding:
         unassigned : {"error", "count"}, default "error"
             Treatment of undeclared predictions.
         """
-        classes = range(check_integer("num_classes", num_classes, 1))
+        classes = range(check_integer("num_classes", num_classes, 1, MAX_CLASSES))
         several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
         values: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
         ignored = [check_integer("ignore", value) for value in values]

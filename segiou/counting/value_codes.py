@@ -13,7 +13,7 @@ from segiou.counting import reference
 
 #: A look-up table of 2^24 entries takes 32 MiB; a wider range is usually a mistake.
 _MAX_SPREAD = 1 << 24
-_MAX_CLASSES = (1 << 16) - 2
+MAX_CLASSES = (1 << 16) - 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,8 @@ class ValueCodes:
             Truth values whose pixels are dropped; None for predictions.
         """
         num_classes = len(class_values)
-        if num_classes > _MAX_CLASSES:
-            msg = f"at most {_MAX_CLASSES} classes can be counted, got {num_classes}"
+        if num_classes > MAX_CLASSES:
+            msg = f"at most {MAX_CLASSES} classes can be counted, got {num_classes}"
             raise ValueError(msg)
         table = {v: code for code, values in enumerate(class_values) for v in values}
         low, high = min(table), max(table)

@@ -41,6 +41,8 @@ _SCALED = "value", "standard_error", "low", "high", "margin"
 #: Cells (strata, reference, map), and areas whose squares are finite and not 0.
 _MOST_CELLS = 200**3
 _LEAST, _MOST = 1e-100, 1e100
+#: The least standard error that a sample is planned for, and the most units of a class.
+_LEAST_ERROR, _MOST_UNITS = 1e-6, 10**15
 _TABLE = "a ConfusionMatrix, its matrix, or a table with the columns 'reference' and 'map'"
 
 
@@ -234,12 +236,20 @@ def map_accuracy(
     '45112 ± 21072 ha'
     """
     level = check_level("level", level)
-    if unit_area is not None and check_number("unit_area", unit_area) <= 0:
-        msg = f"unit_area must be positive, got {unit_area}"
-        raise ValueError(msg)
+    unit_area = _checked_unit(unit_area)
     names, stratum_names, counts, sizes = _read(sample, areas, strata)
     _check_sample(counts, sizes, stratum_names)
     return _Estimator(names, stratum_names, counts, sizes, level, unit_area, strata is None).all()
+
+
+def _checked_unit(unit_area: float | None) -> float | None:
+    """The area of a sample unit, which is positive; None for None."""
+    if unit_area is None:
+        return None
+    if not 0 < (number := check_number("unit_area", unit_area)) <= _MOST:
+        msg = f"unit_area must be positive, at most {_MOST:g}, got {unit_area}"
+        raise ValueError(msg)
+    return number
 
 
 class _Estimator:
@@ -418,10 +428,12 @@ def sample_size(
     SampleSize(total=641, strata={'loss': 13, 'gain': 10, 'forest': 205, 'other': 413})
     """
     check_choice("allocation", allocation, ALLOCATIONS)
-    check_integer("minimum", minimum, 0)
-    if check_number("standard_error", standard_error, 0) == 0:
-        msg = "standard_error must be positive, got 0"
+    minimum = check_integer("minimum", minimum, 0, _MOST_UNITS)
+    standard_error = check_number("standard_error", standard_error)
+    if not _LEAST_ERROR <= standard_error <= 1:
+        msg = f"standard_error must be from {_LEAST_ERROR:g} to 1, got {standard_error:g}"
         raise ValueError(msg)
+    unit_area = _checked_unit(unit_area)
     names, sizes = _areas_of(areas)
     _, accuracies = _areas_of(users, names, "users")
     if (above := accuracies > 1).any():

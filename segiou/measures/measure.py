@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from segiou._support.text import Json
+from segiou._support.text import Json, without_numpy
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import Checks, guard, refuse
 from segiou.measures.mask_pair import Masks
@@ -275,7 +275,8 @@ class Measure(ABC):
 
     def to_dict(self) -> dict[str, Json]:
         """The options as plain data."""
-        return asdict(self)
+        options: dict[str, Json] = without_numpy(asdict(self))
+        return options
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-
-from segiou._support.arguments import refuse_kind
+from segiou._support.arguments import check_number
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.ratio import Floats, ratio
 
@@ -71,7 +68,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
     Raises
     ------
     ValueError
-        If ``beta`` is negative or not finite.
+        If ``beta`` is negative or above 1e100.
 
     References
     ----------
@@ -83,8 +80,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
     array([0.8333])
     """
     check_counts(counts)
-    _check_weight("beta", beta)
-    weight = beta * beta
+    weight = check_weight("beta", beta) ** 2
     top = (1 + weight) * counts.tp
     return ratio(top, top + weight * counts.fn + counts.fp)
 
@@ -105,7 +101,7 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     Raises
     ------
     ValueError
-        If a weight is negative or not finite.
+        If a weight is negative or above 1e100.
 
     References
     ----------
@@ -117,8 +113,7 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     array([0.3333])
     """
     check_counts(counts)
-    _check_weight("alpha", alpha)
-    _check_weight("beta", beta)
+    alpha, beta = check_weight("alpha", alpha), check_weight("beta", beta)
     return ratio(counts.tp, counts.tp + alpha * counts.fp + beta * counts.fn)
 
 
@@ -221,12 +216,9 @@ def volumetric_similarity(counts: Counts) -> Floats:
     return ratio(both - abs(counts.truth - counts.pred), both)
 
 
-def _check_weight(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise refuse_kind(name, value, "a number")
-    if not (math.isfinite(value) and value >= 0):
-        msg = f"{name} must be finite and at least 0, got {value}"
-        raise ValueError(msg)
+def check_weight(name: str, value: float) -> float:
+    """A weight as a float: the square of one of NumPy's small integers would overflow."""
+    return check_number(name, value, 0, 1e100)
 
 
 def prevalence(counts: Counts) -> Floats:

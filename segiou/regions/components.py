@@ -187,9 +187,10 @@ def components(
     merge: int,
 ) -> Components:
     """Components of each label, of which those of a group are one; merged ones of groups only."""
-    check_integer("merge", merge, 0)
+    # Beyond the size of the image, more dilations change nothing.
+    merge = min(check_integer("merge", merge, 0), sum(array.shape))
     choices = _NEIGHBOURS[array.ndim]
-    if connectivity not in (None, *choices):
+    if read_connectivity(connectivity) not in (None, *choices):
         shown = " or ".join(map(str, choices))
         msg = f"connectivity of {array.ndim} axes must be {shown}, got {connectivity!r}"
         raise ValueError(msg)
@@ -201,6 +202,16 @@ def components(
         if len(members) > 1:
             array = np.where(np.isin(array, members), members[0], array)
     return _merged(array, firsts, merge, rank) if merge else _connected(array, rank)
+
+
+def read_connectivity(connectivity: Any) -> int | None:
+    """A number of neighbours in 2-D or 3-D, or None."""
+    choices = (*_NEIGHBOURS[2], *_NEIGHBOURS[3])
+    if connectivity is None or check_integer("connectivity", connectivity) in choices:
+        return None if connectivity is None else int(connectivity)
+    msg = f"connectivity must be {', '.join(map(str, choices[:-1]))} or {choices[-1]}"
+    msg = f"{msg}, got {connectivity}"
+    raise ValueError(msg)
 
 
 def least_size(

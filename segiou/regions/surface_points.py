@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import LEAST_SPACING, MOST_SPACING
+from segiou._support.arguments import LEAST_SPACING, MOST_SPACING, refuse_kind
 from segiou._support.optional import load_part, warn_missing
 from segiou.counting.id_pairs import mapped
 from segiou.regions.label_codes import as_bytes
@@ -59,10 +59,14 @@ def check_spacing(
     if array.ndim not in (2, 3):
         msg = f"{what} require arrays of shape (H, W) or (D, H, W), got shape {array.shape}"
         raise ValueError(msg)
-    steps = np.asarray(1.0 if spacing is None else spacing, float)
+    steps = np.asarray(1.0 if spacing is None else spacing)
+    wanted = "one number from 1e-12 to 1e12 or one per axis"
+    if steps.dtype.kind not in "iuf":
+        raise refuse_kind("spacing", spacing, wanted)
+    steps = steps.astype(float)
     is_known = ((steps >= LEAST_SPACING) & (steps <= MOST_SPACING)).all()
     if steps.shape not in ((), (array.ndim,)) or not is_known:
-        msg = f"spacing must be one number from 1e-12 to 1e12 or one per axis, got {spacing}"
+        msg = f"spacing must be {wanted}, got {spacing}"
         raise ValueError(msg)
     return tuple(np.broadcast_to(steps, array.ndim).tolist())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 from segiou._support.arguments import check_choice, check_number, read_several
@@ -64,11 +65,11 @@ class Tolerance:
         """
         if isinstance(value, Tolerance):
             return value
-        if isinstance(value, bool) or not (isinstance(value, str) or hasattr(value, "__float__")):
+        if isinstance(value, bool) or not isinstance(value, (str, Real)):
             msg = f"a tolerance must be a number or a string such as '2%', got {value!r}"
             raise TypeError(msg)
         if not isinstance(value, str):
-            return cls(float(value))
+            return cls(check_number("a tolerance", value))
         text = value.strip()
         unit: Unit = next((u for end, u in _UNITS.items() if text.endswith(end)), "absolute")
         try:
@@ -109,7 +110,7 @@ class Tolerance:
 
 def read_tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
     """One or several tolerances of a caller, without duplicates."""
-    if isinstance(values, (str, int, float, Tolerance)):
+    if isinstance(values, (str, Real, Tolerance)):
         values = (values,)
     several = read_several(name, values, "a number, a string such as '2%', or several of them")
     read = tuple(Tolerance.of(v) for v in several)
@@ -144,7 +145,7 @@ def read_length(name: str, value: Any) -> Length:
         if number < 0:
             msg = f"{name} must not be negative, got {value}"
             raise ValueError(msg)
-        return number
+        return number + 0.0  # -0.0 is 0.0
     read = Tolerance.of(value)
     if read.unit == "mm":
         msg = f"{name}: {value!r} has a unit; pass numbers and SurfaceOptions(..., unit='mm')"

@@ -304,3 +304,9 @@ def test_cells_of_undeclared_values_are_refused_as_tables_are():
         with pytest.raises(UndeclaredValuesError) as sparse:
             encoding.count(truth, pred)
         assert str(sparse.value) == str(dense.value)
+
+
+@pytest.mark.parametrize("num_classes", [65535, 10**9, 2**63])
+def test_too_many_classes_are_an_error_at_once(num_classes):
+    with pytest.raises(ValueError, match="num_classes must be at most 65534"):
+        count_pairs([0], [0], num_classes)

@@ -296,3 +296,33 @@ def test_a_sample_without_errors_has_an_interval():
     found = map_accuracy([[20, 0], [0, 30]], [2, 8])
     assert found.overall.value == 1
     assert 0.8 < found.overall.low < 1 == found.overall.high
+
+
+@pytest.mark.parametrize("value", [0, -1, math.inf, 1e101])
+def test_units_of_a_planned_sample_have_an_area(value):
+    with pytest.raises(ValueError, match="unit_area must be positive"):
+        sample_size([100, 50], [0.8, 0.9], unit_area=value)
+
+
+@pytest.mark.parametrize("value", [math.nan, "1", [1]])
+def test_the_area_of_a_unit_is_a_number(value):
+    with pytest.raises((TypeError, ValueError), match="unit_area must be a number"):
+        sample_size([100, 50], [0.8, 0.9], unit_area=value)
+
+
+@pytest.mark.parametrize("value", [0, 1e-320, 1e-170, 1.5, 1e308, math.inf])
+def test_standard_errors_that_no_sample_has_are_errors(value):
+    with pytest.raises(ValueError, match="standard_error must be from 1e-06 to 1"):
+        sample_size([100, 50], [0.8, 0.9], standard_error=value)
+
+
+def test_sizes_of_samples_are_those_of_any_type_of_numbers():
+    areas, users = [100, 50], [0.8, 0.9]
+    wanted = sample_size(areas, users, minimum=100, standard_error=0.0625, unit_area=0.5)
+    assert wanted == sample_size(
+        areas,
+        users,
+        minimum=np.int8(100),
+        standard_error=np.float16(0.0625),
+        unit_area=np.float16(0.5),
+    )

@@ -81,13 +81,16 @@ def test_f_beta_of_an_always_missed_class_is_zero_and_not_dropped():
     assert metrics.mean(metrics.f_beta(counts, 1.0)) == metrics.mean_dice(counts) == 8 / 18
 
 
-@pytest.mark.parametrize("beta", [-1.0, float("nan"), float("inf")])
-def test_weights_must_be_finite_and_not_negative(beta):
-    with pytest.raises(ValueError, match="beta must be finite and at least 0"):
+@pytest.mark.parametrize(
+    ("beta", "wanted"),
+    [(-1.0, "at least 0"), (float("nan"), "a number"), (float("inf"), "at most 1e")],
+)
+def test_weights_must_be_finite_and_not_negative(beta, wanted):
+    with pytest.raises(ValueError, match=f"beta must be {wanted}"):
         metrics.f_beta(COUNTS, beta)
-    with pytest.raises(ValueError, match="alpha must be finite and at least 0"):
+    with pytest.raises(ValueError, match=f"alpha must be {wanted}"):
         metrics.tversky(COUNTS, beta, 1)
-    with pytest.raises(ValueError, match="beta must be finite and at least 0"):
+    with pytest.raises(ValueError, match=f"beta must be {wanted}"):
         metrics.tversky(COUNTS, 1, beta)
 
 
@@ -138,3 +141,19 @@ def test_ratio_broadcasts_and_mixes_small_and_large():
     assert np.isnan(out[1]).all()
     assert out[2, 2] == float(Fraction(BIG + 1, BIG + 3))
     assert out[0, 0] == 1 / 3
+
+
+def test_weights_of_small_types_do_not_overflow():
+    for kind in (np.int8, np.float16):
+        expected = metrics.f_beta(COUNTS, 100.0)
+        np.testing.assert_array_equal(metrics.f_beta(COUNTS, kind(100)), expected)
+    np.testing.assert_array_equal(
+        metrics.tversky(COUNTS, np.int8(100), 1), metrics.tversky(COUNTS, 100.0, 1.0)
+    )
+
+
+@pytest.mark.parametrize("weight", [1e101, 1e308, 2**400])
+def test_weights_are_at_most_1e100(weight):
+    for function in (metrics.f_beta, lambda counts, one: metrics.tversky(counts, 1, one)):
+        with pytest.raises(ValueError, match="beta must be at most 1e"):
+            function(COUNTS, weight)

@@ -165,3 +165,16 @@ def test_a_size_in_mm_of_whole_pixels_is_reached(side, pixels):
     assert label_components(mask, min_size=size, spacing=(side, side)).max() == 1
     more = f"{round((pixels + 1) * side * side, 4)}mm2"
     assert label_components(mask, min_size=more, spacing=(side, side)).max() == 0
+
+
+def test_dilations_beyond_the_image_change_nothing():
+    mask = np.zeros((5, 5), int)
+    mask[0, 0] = mask[4, 4] = 1
+    assert label_components(mask, merge=2**70).max() == 1
+    assert label_components(mask, merge=0).max() == 2
+
+
+@pytest.mark.parametrize("connectivity", ["4", 4.0, True, [4]])
+def test_connectivity_is_an_integer(connectivity):
+    with pytest.raises(TypeError, match="connectivity must be an integer"):
+        label_components(np.eye(3, dtype=int), connectivity=connectivity)

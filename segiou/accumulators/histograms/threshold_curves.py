@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number
+from segiou.metrics.per_class import check_weight
 from segiou.metrics.ratio import Floats, ratio
 
 Ints = NDArray[np.int64]
@@ -127,7 +128,7 @@ def best_iou(counts: Any, xp: Any = np) -> Floats:
 
 def fpr_at_tpr(counts: Any, tpr: float = 0.95, xp: Any = np) -> Floats:
     """False positive rate at the highest threshold with this recall, (...,)."""
-    check_number("tpr", tpr, 0, 1)
+    tpr = check_number("tpr", tpr, 0, 1)
     fp, tp, positive, negative = passing(counts, xp)
     reached = ratio(tp, positive) >= tpr
     # False positives only decrease with the threshold.
@@ -177,7 +178,7 @@ def best_threshold(
 ) -> BestThreshold:
     """The lowest of the thresholds with the best score."""
     check_choice("by", by, ("iou", "dice", "fbeta"))
-    check_number("beta", beta, 0)
+    beta = check_weight("beta", beta)
     values = scores_at(counts, by, beta)
     known = np.asarray(~np.isnan(values).any(-1))
     at = np.where(known[:, None], values, 0.0).argmax(-1)

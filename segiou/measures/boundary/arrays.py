@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal
 
+from segiou._support.arguments import check_choice, check_integer
 from segiou.counting.encoding import Encoding
 from segiou.measures.boundary.byte_codes import ByteCodes
 from segiou.measures.boundary.image import count_labels
@@ -63,8 +64,12 @@ def boundary_counts(
     >>> int(counts.tp), int(counts.fp), int(counts.fn)
     (6, 6, 6)
     """
-    ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
-    codes = _label_codes(num_classes, ignored, unassigned)
+    # Values that cannot be keys of the cache are wrong, which this reports.
+    several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
+    values: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
+    ignored = tuple(check_integer("ignore", value) for value in values)
+    check_choice("unassigned", unassigned, ("error", "count"))
+    codes = _label_codes(check_integer("num_classes", num_classes, 1), ignored, unassigned)
     return count_labels(codes, truth, pred, BoundaryOptions() if options is None else options, mask)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from segiou._support.arguments import check_choice, check_flag
-from segiou._support.text import Json
 from segiou.measures.measure import Measure
 from segiou.regions.tolerance import Tolerance, read_tolerances
 
@@ -50,11 +49,6 @@ class BandOptions(Measure):
     def trimap_border(self) -> bool:
         """Whether the image border is a boundary for trimaps."""
         return self.border == "boundary"
-
-    def to_dict(self) -> dict[str, Json]:
-        """The options as JSON-ready values; :meth:`from_dict` reads them."""
-        plain = asdict(self)
-        return {name: [*v] if isinstance(v, tuple) else v for name, v in plain.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -59,7 +59,9 @@ def count_codes(
     parts["pixels"][...] = np.count_nonzero(truth != ignored_code(truth.dtype))
     borders = options.band_border, options.trimap_border if options.trimaps else None
     for k, width in enumerate(options.widths):
-        bands = count_bands(truth, pred, num_classes, width.width(truth.shape), *borders)
+        # No band is wider than the image.
+        pixels = min(width.width(truth.shape), max(truth.shape))
+        bands = count_bands(truth, pred, num_classes, pixels, *borders)
         # Only bands are kept if trimaps are off.
         for name, band in zip(("band", "trimap", "outer"), bands, strict=True):
             if name in parts:

@@ -87,10 +87,19 @@ class ClassSetOptions(Measure):
 
 def _checked(sets: Any) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     entries = sets.items() if isinstance(sets, Mapping) else sets
+    wanted = "names with their classes, such as {'novel': ['bus'], 'base': 'rest'}"
     checked: dict[str, tuple[str | int, ...]] = {}
-    for name, classes in entries:
+    for entry in read_several("sets", entries, wanted):
+        if not isinstance(entry, (tuple, list)) or len(entry) != 2:
+            msg = f"sets must be {wanted}, got {entry!r}"
+            raise ValueError(msg)
+        name, classes = entry
         check_kind("the name of a set of classes", name, str, "text")
-        members = (classes,) if classes == REST else read_several(name, classes, "classes")
+        members = (
+            (classes,)
+            if isinstance(classes, str) and classes == REST
+            else read_several(name, classes, "classes")
+        )
         if name in checked or not members:
             msg = f"the set of classes {name!r} is {'empty' if not members else 'given twice'}"
             raise ValueError(msg)

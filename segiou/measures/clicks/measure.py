@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_number, read_several
+from segiou._support.arguments import check_integer, check_number, read_several, refuse_kind
 from segiou._support.text import plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
@@ -41,11 +41,16 @@ def number_of_clicks(ious: Any, threshold: float, *, limit: int = _LIMIT) -> int
     Parameters
     ----------
     ious : array_like of float, shape (K,)
-        IoU after each click.
+        IoU after each click; NaN reaches no threshold.
     threshold : float
         IoU to reach, in (0, 1].
     limit : int
         Maximum number of clicks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or value, such as an IoU above 1.
 
     References
     ----------
@@ -58,10 +63,25 @@ def number_of_clicks(ious: Any, threshold: float, *, limit: int = _LIMIT) -> int
     >>> number_of_clicks([0.5, 0.86, 0.84, 0.91], 0.9), number_of_clicks([0.5, 0.86], 0.9)
     (4, 20)
     """
-    check_number("threshold", threshold, 0, 1)
-    check_integer("limit", limit, 1, _MOST)
-    reached = np.asarray(ious, np.float64)[:limit] >= threshold
+    threshold = check_number("threshold", threshold, 0, 1)
+    limit = check_integer("limit", limit, 1, _MOST)
+    reached = _checked_ious(ious)[:limit] >= threshold
     return int(reached.argmax()) + 1 if reached.any() else limit
+
+
+def _checked_ious(ious: Any) -> Floats:
+    """IoU after each click; an undefined one reaches no threshold."""
+    array = np.asarray(ious)
+    if array.size and array.dtype.kind not in "iuf":
+        raise refuse_kind("ious", ious, "numbers, the IoU after each click")
+    values = array.astype(np.float64)
+    if values.ndim != 1 or ((values < 0) | (values > 1)).any():
+        msg = (
+            f"ious must have shape (K,) and values from 0 to 1, got shape {values.shape} and "
+            f"values from {values.min(initial=1):g} to {values.max(initial=0):g}"
+        )
+        raise ValueError(msg)
+    return values
 
 
 @dataclass(frozen=True)
@@ -105,7 +125,7 @@ class ClickOptions(Measure):
         if not shares or len({*map(_percent, shares)}) < len(shares):
             msg = f"iou must be one or more distinct percentages, got {self.iou}"
             raise ValueError(msg)
-        check_integer("limit", self.limit, 1, _MOST)
+        object.__setattr__(self, "limit", check_integer("limit", self.limit, 1, _MOST))
         object.__setattr__(self, "iou", shares)
         object.__setattr__(self, "target", tuple(read_several("target", self.target, "classes")))
 

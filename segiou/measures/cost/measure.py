@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_flag, check_kind, check_number
+from segiou._support.arguments import check_flag, check_kind, check_number, read_several
 from segiou._support.table_files import cell_text, file_rows
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import Masks
@@ -86,11 +86,15 @@ class CostOptions(Measure):
 
 def _checked(costs: Any) -> tuple[Cost, ...]:
     """Costs as triples; an error names the pair of classes."""
-    entries: Iterable[Any] = costs
     if isinstance(costs, Mapping):
-        entries = [(*pair, cost) for pair, cost in costs.items()]
+        costs = [(*pair, cost) for pair, cost in costs.items()]
+    wanted = "triples (true class, predicted class, cost)"
     checked: dict[tuple[str, str], float] = {}
-    for true, predicted, cost in entries:
+    for entry in read_several("costs", costs, wanted):
+        if not isinstance(entry, (tuple, list)) or len(entry) != 3:
+            msg = f"costs must be {wanted}, got {entry!r}"
+            raise ValueError(msg)
+        true, predicted, cost = entry
         for one in (true, predicted):
             check_kind("a class of costs", one, str, "a name")
         name = f"the cost of {true} predicted as {predicted}"

@@ -17,6 +17,7 @@ from segiou._support.arguments import (
     read_several,
 )
 from segiou._support.numbers import number_in
+from segiou.regions.components import read_connectivity
 from segiou.regions.conventions import CONVENTIONS
 
 
@@ -107,7 +108,7 @@ class LesionProtocol:
         check_choice("matching", self.matching, ("any", "greatest", "iou", "dice", "id"))
         check_choice("convention", self.convention, tuple(CONVENTIONS))
         for name in ("merge", "reach"):
-            check_integer(name, options[name], 0)
+            object.__setattr__(self, name, check_integer(name, options[name], 0))
         for name in ("threshold", "least_dice"):
             check_number(name, options[name], 0, 1)
         for name in ("min_volume", "penalty", "large", "tolerance", "farthest"):
@@ -120,9 +121,7 @@ class LesionProtocol:
             if [isinstance(one, Real) and not one < 0 for one in several] != [True, True]:
                 msg = f"{name} must be two numbers that are not negative, got {options[name]}"
                 raise ValueError(msg)
-        if self.connectivity not in (None, 4, 8, 6, 18, 26):
-            msg = f"connectivity must be 4, 8, 6, 18 or 26, got {self.connectivity!r}"
-            raise ValueError(msg)
+        read_connectivity(self.connectivity)
         _check_regions(self.regions)
 
 

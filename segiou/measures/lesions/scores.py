@@ -11,7 +11,7 @@ from typing import Any, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_number, read_several
+from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.text import listed
 from segiou.counting.arrays import label_arrays
 from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
@@ -96,6 +96,7 @@ def lesion_scores(
     sides = label_arrays(truth, pred, ("truth", "pred"))
     present = {int(v) for side in sides for v in count_ids(side) if v}
     regions = _regions(chosen, present, labels)
+    several = read_several("bands", bands, "a sequence of volumes")
     if isinstance(protocol, str) and labels is None:
         _check_known(protocol, regions, present)
     # Only this part of the arrays can affect the result.
@@ -107,7 +108,7 @@ def lesion_scores(
             label_components(sides[1], [region], connectivity=near),
             spacing=spacing,
             protocol=chosen,
-            bands=bands,
+            bands=several,
         )
         for name, region in regions.items()
     }
@@ -188,7 +189,7 @@ def _regions(
     """Values of each region; those of protocols without regions are the labels."""
     if protocol.regions is None:
         wanted = present if labels is None else read_several("labels", labels, "a sequence of ints")
-        return {str(value): (int(value),) for value in sorted(wanted)}
+        return {str(v): (v,) for v in sorted({check_integer("labels", value) for value in wanted})}
     if labels is not None:
         msg = f"protocol {protocol.name!r} defines regions; omit labels"
         raise ValueError(msg)
@@ -382,7 +383,7 @@ def _edges(bands: Iterable[float], protocol: LesionProtocol) -> Iterable[tuple[f
     several = read_several("bands", bands, "a sequence of volumes")
     if protocol.large is not None:
         several = [protocol.large]
-    limits = sorted(check_number("bands", limit, 0) for limit in several)
+    limits = sorted({check_number("bands", limit, 0) for limit in several} - {0.0, math.inf})
     return pairwise([0.0, *limits, math.inf]) if limits else ()
 
 

@@ -32,7 +32,13 @@ from segiou.measures.objects.files import (
 )
 from segiou.measures.objects.panoptic import PROTOCOLS, Matches, PanopticCounts, SharedPixels
 from segiou.measures.objects.weighted import cityscapes_things
-from segiou.regions.components import Components, components, least_size, read_size
+from segiou.regions.components import (
+    Components,
+    components,
+    least_size,
+    read_connectivity,
+    read_size,
+)
 
 _SOURCES = ("components", "coco", "cityscapes", "kitti", "labels")
 #: Classes of images of object labels, if no others are given.
@@ -59,13 +65,16 @@ class ObjectSource(Measure):
             things = tuple(read_several("things", things, "names of classes, such as ('car',)"))
         for name, value in {
             "things": things,
-            "protocol": self.protocol or ("semantickitti" if self.source == "kitti" else "coco"),
+            "protocol": ("semantickitti" if self.source == "kitti" else "coco")
+            if self.protocol == ""
+            else self.protocol,
+            "connectivity": read_connectivity(self.connectivity),
+            "merge": check_integer("merge", self.merge, 0),
             "min_size": f"{digits(least)}{unit}" if unit else least,
             "spacing": None if self.spacing is None else read_spacing(self.spacing),
         }.items():
             object.__setattr__(self, name, value)
         check_choice("protocol", self.protocol, tuple(PROTOCOLS))
-        check_integer("merge", self.merge, 0)
         if self.source != "components" and (least or self.merge or self.connectivity):
             msg = (
                 "min_size, merge and connectivity apply to components only; "

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import read_several
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair, Masks
 from segiou.measures.measure import Measure
@@ -52,7 +53,7 @@ class ReferringOptions(Measure):
     target: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", tuple(self.target))
+        object.__setattr__(self, "target", tuple(read_several("target", self.target, "classes")))
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes."""

@@ -131,11 +131,11 @@ class ScoreOptions(Measure):
         check_choice("channels", self.channels, ("", "classes", "groups"))
         check_choice("axis", self.axis, ("", "first", "last"))
         if self.threshold is not None:
-            check_number("threshold", self.threshold)
-        if self.files:
+            object.__setattr__(self, "threshold", check_number("threshold", self.threshold))
+        if self.files != "":
             check_pattern("files", self.files)
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
-        check_integer("rows", self.rows, 1)
+        object.__setattr__(self, "rows", check_integer("rows", self.rows, 1))
         object.__setattr__(self, "bins", ScoreBins(self.bins).kind)
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segiou._support.arguments import read_several
+from segiou._support.arguments import check_integer, read_several
 from segiou.counting.arrays import label_arrays
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, row_type
 from segiou.measures.surfaces.rules import SurfaceRules
@@ -38,7 +38,8 @@ def measured_rows(
     sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
     convention = CONVENTIONS[options.convention]
-    skipped = frozenset(as_values(ignore))
+    check_integer("threads", threads, 1)
+    skipped = frozenset(as_values("ignore", ignore))
     pair = SurfacePair(*sides, steps, convention.surface, skipped, threads, border=options.border)
     named = named_values(structures)
     distances = convention.distances(pair, named, options.percentiles)
@@ -85,9 +86,11 @@ def _fill(row: Any, label: Label, both: Both, options: SurfaceRules) -> None:
         row["percentiles"] = [both.percentile(convention.percentile, share) for share in shares]
 
 
-def as_values(labels: int | Iterable[int]) -> tuple[int, ...]:
+def as_values(name: str, labels: int | Iterable[int]) -> tuple[int, ...]:
     """One or several labels."""
-    return tuple(map(int, labels)) if isinstance(labels, Iterable) else (int(labels),)
+    is_one = isinstance(labels, str) or not isinstance(labels, Iterable)
+    several: Iterable[Any] = (labels,) if is_one else labels  # type: ignore[assignment]
+    return tuple(check_integer(name, label) for label in several)
 
 
 def named_values(
@@ -98,7 +101,9 @@ def named_values(
         return None
     if not isinstance(structures, Mapping):
         structures = {
-            int(label): int(label)
-            for label in read_several("labels", structures, "a sequence of labels")
+            label: label
+            for label in as_values(
+                "labels", read_several("labels", structures, "a sequence of labels")
+            )
         }
-    return {name: as_values(labels) for name, labels in structures.items()}
+    return {name: as_values("labels", labels) for name, labels in structures.items()}

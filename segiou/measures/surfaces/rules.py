@@ -14,7 +14,7 @@ from segiou._support.arguments import (
     read_several,
     read_spacing,
 )
-from segiou._support.text import Json
+from segiou._support.text import Json, without_numpy
 from segiou.measures.measure import Measure
 from segiou.regions.conventions import (
     CONVENTIONS,
@@ -62,7 +62,7 @@ class SurfaceRules(Measure):
                 msg = f"label {label} has tolerances {some}; expected {len(common)}, as in common"
                 raise ValueError(msg)
         several = read_several("percentiles", self.percentiles, "a sequence of percentiles")
-        percentiles = tuple(check_number("a percentile", float(p), 0, 100) for p in several)
+        percentiles = tuple(check_number("a percentile", p, 0, 100) + 0.0 for p in several)
         check_different("percentiles", [f"{p:g}" for p in percentiles])
         widths = _lengths("widths", self.widths)
         _check_widths(widths, self.border)
@@ -77,9 +77,9 @@ class SurfaceRules(Measure):
 
     def to_dict(self) -> dict[str, Json]:
         """The options as JSON-ready values, with "nan" and "inf" as strings."""
-        plain = {k: [*v] if isinstance(v, tuple) else v for k, v in vars(self).items()}
+        plain = without_numpy(vars(self))
         plain["tolerances_of"] = [
-            [label, [*limits]] for label, limits in self.tolerances_of.items()
+            [without_numpy(label), [*limits]] for label, limits in self.tolerances_of.items()
         ]
         plain["empty"] = {
             measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
@@ -150,8 +150,8 @@ def _check_widths(widths: tuple[Length, ...], border: bool) -> None:
     if relative := [width for width in widths if isinstance(width, str)]:
         msg = f"widths must be distances, got {relative[0]}; use BoundaryOptions for images"
         raise ValueError(msg)
-    if 0 in widths:
-        msg = "widths must be positive, got 0; a band of width 0 has no voxels"
+    if 0 in widths or math.inf in widths:
+        msg = f"widths must be positive and finite, got {widths}; a band of width 0 has no voxels"
         raise ValueError(msg)
     if widths and not border:
         msg = "Boundary IoU counts the border as a boundary; leave out widths or border=False"

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.arguments import check_level
+from segiou._support.arguments import check_level, refuse_kind
 from segiou.inference.student import student
+from segiou.metrics.ratio import Floats
 
 #: Standard deviations from the bias to the limits of agreement.
 WIDTH = 1.96
 _NONE = math.nan, math.nan
+#: Measurements whose squares have finite sums.
+_MOST = 1e100
 
 
 class Agreement(NamedTuple):
@@ -40,6 +43,14 @@ class Agreement(NamedTuple):
     bias_interval: tuple[float, float] = _NONE
     low_interval: tuple[float, float] = _NONE
     high_interval: tuple[float, float] = _NONE
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    """Measurements of a caller."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iuf":
+        raise refuse_kind(name, values, "numbers")
+    return array.astype(np.float64)
 
 
 def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
@@ -81,13 +92,13 @@ def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
     >>> found.bias, round(found.sd, 3), round(found.low, 3), round(found.high, 3)
     (2.0, 1.732, -1.395, 5.395)
     """
-    check_level("level", level)
-    sides = [np.asarray(side, np.float64) for side in (first, second)]
+    level = check_level("level", level)
+    sides = [_numbers(*side) for side in (("first", first), ("second", second))]
     if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
         msg = f"first and second must have equal shape (N,), got {sides[0].shape}, {sides[1].shape}"
         raise ValueError(msg)
-    if not np.isfinite(sides).all():
-        msg = "first and second must be finite"
+    if not (np.abs(sides) <= _MOST).all():
+        msg = f"first and second must be numbers from -{_MOST:g} to {_MOST:g}, got NaN or larger"
         raise ValueError(msg)
     differences = (sides[1] - sides[0]).tolist()
     number = len(differences)

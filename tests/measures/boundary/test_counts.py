@@ -232,3 +232,33 @@ def test_millimetres_need_the_size_of_a_pixel():
     with pytest.raises(ValueError, match="tolerances in mm require the pixel size in mm"):
         segiou.score([[0, 1]], [[0, 1]], labels=2, surfaces=in_mm)
     assert segiou.score([[0, 1]], [[0, 1]], labels=2, surfaces=in_mm, spacing=(1, 1))
+
+
+@pytest.mark.parametrize("width", [7, 1e18, 2**63, 1e100])
+def test_a_band_wider_than_the_image_is_the_image(width):
+    truth, pred = np.eye(7, dtype=int), np.tri(7, dtype=int)
+    wide = boundary_counts(truth, pred, 2, options=BoundaryOptions(width, border="none"))
+    counts = wide.band_counts()[0]
+    assert counts.truth.tolist() == [42, 7] and counts.pred.tolist() == [21, 28]
+
+
+def test_too_many_classes_are_an_error_at_once():
+    with pytest.raises(ValueError, match="num_classes must be at most 65534"):
+        boundary_counts([[0]], [[0]], 2**63)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("num_classes", [2]), ("ignore", [[0]]), ("ignore", [0.0]), ("unassigned", ["error"])],
+)
+def test_arguments_of_another_kind_are_named(option, value):
+    options = {"num_classes": 2, option: value}
+    with pytest.raises(TypeError, match=f"{option} must be"):
+        boundary_counts([[0]], [[0]], **options)
+
+
+def test_flags_of_numpy_are_saved(tmp_path):
+    options = BoundaryOptions(np.int64(1), trimaps=np.True_)
+    run = segiou.score([np.eye(4, dtype=int)], [np.eye(4, dtype=int)], labels=2, boundary=options)
+    run.save(tmp_path / "run.json")
+    assert segiou.Run.open(tmp_path / "run.json").plans == run.plans

@@ -104,3 +104,14 @@ def test_by_default_all_classes_are_a_set():
 def test_options_survive_json():
     options = ClassSetOptions({"novel": ["bus"], "base": "rest"})
     assert ClassSetOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
+
+
+def test_sets_of_another_shape_are_named():
+    with pytest.raises(ValueError, match="sets must be names with their classes"):
+        ClassSetOptions(["novel"])
+    with pytest.raises(TypeError, match="sets must be names with their classes"):
+        ClassSetOptions(None)
+    options = ClassSetOptions({"novel": np.array(["bus", "car"]), "first": (np.int64(0),)})
+    assert json.loads(json.dumps(options.to_dict())) == {
+        "sets": [["novel", ["bus", "car"]], ["first", [0]]]
+    }

@@ -246,3 +246,21 @@ def test_damaged_rows_are_rejected(run):
     for wrong in ({"clicks": [[[11, 10]] * LIMIT]}, {"objects": [11]}):
         with pytest.raises(ValueError, match="invalid rows of clicks"):
             plan.check(Parts.of(plan.layout, **good | wrong))
+
+
+@pytest.mark.parametrize("ious", [0.9, [[0.9]], [85.0, 91.0], [-0.1]])
+def test_ious_of_clicks_are_a_row_of_ratios(ious):
+    with pytest.raises(ValueError, match="ious must have shape"):
+        number_of_clicks(ious, 0.85)
+
+
+def test_ious_of_clicks_are_numbers():
+    with pytest.raises(TypeError, match="ious must be numbers"):
+        number_of_clicks(["0.9"], 0.85)
+    assert number_of_clicks([], 0.85) == 20
+    assert number_of_clicks([math.nan, 0.9], 0.85) == 2
+
+
+def test_limits_of_numpy_are_integers():
+    assert type(number_of_clicks([0.1], 0.85, limit=np.int8(100))) is int
+    assert json.dumps(ClickOptions(limit=np.int8(3)).to_dict()["limit"]) == "3"

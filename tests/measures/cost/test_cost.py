@@ -94,3 +94,10 @@ def test_refused():
 def test_options_survive_json():
     options = CostOptions({("tumour", "background"): 5}, balanced=True)
     assert CostOptions.from_dict(options.to_dict()) == options
+
+
+def test_costs_of_another_shape_are_named():
+    with pytest.raises(ValueError, match="costs must be triples"):
+        CostOptions([1])
+    with pytest.raises(TypeError, match="costs must be triples"):
+        CostOptions(1)

@@ -1,6 +1,7 @@
 """Lesion-wise scores: by hand, the golden figures of BraTS, and its rule written out."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -167,7 +168,7 @@ def test_wrong_arguments_are_named():
         lesion_scores([[1]], [[1]], spacing=1, bands=50)
     with pytest.raises(TypeError, match="truth"):
         lesion_scores([[0.5]], [[1]], spacing=1)
-    with pytest.raises(ValueError, match="spacing must be one positive number"):
+    with pytest.raises(ValueError, match="spacing must be one number"):
         lesion_scores([[3]], [[3]], spacing=-1)
 
 
@@ -319,3 +320,30 @@ def test_classes_with_the_values_of_regions_are_accepted():
         run = segiou.score(masks, masks, labels=labels, measures=["lesions"], spacing=(1, 1, 1))
         assert run.report().measures["lesions"] is not None
     segiou.score(masks, masks, labels=4, measures=[LesionOptions("panoptica")], spacing=(1, 1, 1))
+
+
+def test_bands_from_a_generator_are_those_of_every_region():
+    truth = np.zeros((4, 6, 6), int)
+    truth[1:3, 1:3, 1:3], truth[1:3, 4, 4] = 3, 1
+    several = lesion_scores(truth, truth, spacing=1, bands=iter([5])).values()
+    assert [[band["from"] for band in one["bands"]] for one in several] == [[0, 5]] * 3
+
+
+def test_each_band_has_volumes():
+    truth = np.ones((1, 2, 2), int)
+    for bands in ([2], [2, 2, 2.0], [0, 2], [2, math.inf]):
+        found = object_scores(truth, truth, spacing=None, bands=bands)["bands"]
+        assert [(band["from"], band["to"]) for band in found] == [(0, 2), (2, math.inf)]
+
+
+@pytest.mark.parametrize("label", [3.5, "3", True])
+def test_labels_of_lesions_are_integers(label):
+    mask = np.full((1, 2, 2), 3)
+    with pytest.raises(TypeError, match="labels must be an integer"):
+        lesion_scores(mask, mask, spacing=1, protocol="panoptica", labels=[label])
+
+
+def test_lesions_have_a_spacing_whose_volumes_are_floats():
+    mask = np.full((1, 2, 2), 3)
+    with pytest.raises(ValueError, match="spacing must be one number"):
+        lesion_scores(mask, mask, spacing=1e-320)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from segiou.measures.objects import PanopticCounts
+from segiou.measures.objects import ObjectOptions, PanopticCounts
 
 VOID = 4
 
@@ -273,3 +273,14 @@ def test_a_state_read_during_updates_is_one_snapshot():
             state = counts.state_dict()
             found = sum(row[-1] for row in state["overlaps"])
             assert state["counts"][0][0] == found == 2 * state["pairs"]
+
+
+def test_options_of_another_kind_are_errors():
+    for wrong in ("4", True, 4.0):
+        with pytest.raises(TypeError, match="connectivity must be an integer"):
+            ObjectOptions(connectivity=wrong)
+    with pytest.raises(ValueError, match="connectivity must be 4, 8, 6, 18 or 26, got 5"):
+        ObjectOptions(connectivity=5)
+    with pytest.raises(TypeError, match="protocol must be"):
+        ObjectOptions(protocol=0)
+    assert type(ObjectOptions(merge=np.int8(1)).merge) is int

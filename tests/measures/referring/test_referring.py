@@ -80,3 +80,9 @@ def test_masks_that_peers_scored(peer):
         assert found[names[name]] == pytest.approx(
             value / (100 if in_per_cent else 1), abs=tolerance
         )
+
+
+@pytest.mark.parametrize("target", ["target", None, 1])
+def test_the_target_is_a_sequence(target):
+    with pytest.raises(TypeError, match="target must be classes"):
+        ReferringOptions(target)

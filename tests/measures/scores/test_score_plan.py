@@ -253,3 +253,10 @@ def test_refused():
     plan.check(forged)
     with pytest.raises(ValueError, match="invalid"):
         plan.check(Parts.of(plan.layout, cells=cells))
+
+
+def test_numbers_of_numpy_are_options():
+    options = ScoreOptions(threshold=np.float32(0.25), rows=np.int8(5), regions=np.True_)
+    assert ScoreOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
+    with pytest.raises(TypeError, match="files must be"):
+        ScoreOptions(files=0)

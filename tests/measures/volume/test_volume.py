@@ -253,3 +253,22 @@ def test_relative_differences_are_those_of_medpy():
         wanted = binary.ravd(*pair)
         assert row["volume_difference_relative:organ"] == pytest.approx(wanted)
         assert row["volume_error_relative:organ"] == pytest.approx(abs(wanted))
+
+
+@pytest.mark.parametrize("values", [["1", "2"], [True, False], [None, 1.0]])
+def test_measurements_are_numbers(values):
+    with pytest.raises(TypeError, match="first must be numbers"):
+        bland_altman(values, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("value", [1e308, math.inf, math.nan])
+def test_measurements_have_finite_sums(value):
+    with pytest.raises(ValueError, match="must be numbers from -1e"):
+        bland_altman([value] * 3, [1.0] * 3)
+
+
+def test_levels_of_any_type_have_the_same_interval():
+    first, second = [1.0, 2.0, 4.0], [2.0, 2.0, 3.0]
+    assert bland_altman(first, second, level=np.float32(0.5)) == bland_altman(
+        first, second, level=0.5
+    )
