@@ -64,6 +64,17 @@ def mine(page, tmp_path):
     return page
 
 
+def test_a_stroke_may_end_before_the_next_frame(page, explorer_url):
+    page.add_init_script("window.requestAnimationFrame = (draw) => setTimeout(draw, 200)")
+    page.goto(f"{explorer_url}#brush")
+    page.mouse.move(*at(page, "pred", 10, 20))
+    page.mouse.down()
+    page.mouse.move(*at(page, "pred", 40, 30), steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(400)  # the page has no errors
+    check(painted(page), 6)
+
+
 def test_a_stroke_moves_the_scores_to_those_of_the_masks(brush):
     before = painted(brush)
     check(before, 6)

@@ -53,7 +53,7 @@ def test_a_slice_filters_the_images_and_shift_adds_another(page, sliced_url, unt
     until(page, "location.hash === '#slice=city%3Dbonn'")
     until(page, "document.querySelector('#galleries').offsetParent === null")
     page.locator("#image-slice").select_option("time=night")
-    until(page, "location.hash.includes('slice=time')")
+    until(page, lists("time=night · 8 of 16 images"))
     page.locator("#image-class").select_option("1")
     until(page, "location.hash.includes('c=1') && location.hash.includes('slice=time')")
 

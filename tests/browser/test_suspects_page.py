@@ -30,7 +30,7 @@ def places(tmp_path):
 def test_answers_are_kept_counted_and_saved(page, places, tmp_path, until):
     run, url = places
     page.goto(url)
-    assert page.locator(".suspect img").count() == 4
+    until(page, "document.querySelectorAll('.suspect img').length === 4")
     page.locator("[data-row='0'] input[value=wrong]").check()
     page.locator("[data-row='1'] input[value=right]").check()
     until(page, "document.querySelector('#review-state').innerText === '2 of 2 reviewed, 1 wrong.'")
@@ -43,7 +43,7 @@ def test_answers_are_kept_counted_and_saved(page, places, tmp_path, until):
     page.reload()
     until(page, "document.querySelector('#review-state').innerText === '2 of 2 reviewed, 1 wrong.'")
     page.locator("#review-clear").click()
-    assert page.locator(".suspect input:checked").count() == 0
+    until(page, "document.querySelectorAll('.suspect input:checked').length === 0")
 
 
 def test_the_page_fits_a_narrow_screen(page, places):

@@ -155,7 +155,8 @@ const brush = {
     }
     this.stroke.at = [x, y];
     this.touch(Math.min(x, fromX), Math.min(y, fromY), Math.max(x, fromX), Math.max(y, fromY));
-    if (!this.waiting) this.waiting = requestAnimationFrame(() => this.draw(this.touched));
+    // The stroke may end, and draw all, before the frame.
+    if (!this.waiting) this.waiting = requestAnimationFrame(() => this.touched && this.draw(this.touched));
   },
 
   // Changes since the last drawing; large masks are not redrawn for every dab.
