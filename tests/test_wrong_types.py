@@ -226,11 +226,11 @@ WRONG_VALUES = [
     (lambda: geometry.box_to_mask(BOX, 3), r"shape must be two sizes, \(height, width\), got 3"),
     (
         lambda: geometry.mask_to_box([[0, 1], [1]]),
-        "mask must be convertible to an array of numbers",
+        "mask is not a rectangular array",
     ),
     (
         lambda: geometry.box_iou([BOX, [0]], [BOX]),
-        "each truth box must be convertible to an array of numbers",
+        "each truth box is not a rectangular array",
     ),
 ]
 
@@ -356,3 +356,31 @@ def test_too_many_classes_for_the_memory():
         r"[\d.]+ GiB of memory fit \d+ classes; .*"
     )
     assert [bool(refused.fullmatch(line)) for line in done.stdout.splitlines()] == [True] * 3
+
+
+MASKED = np.ma.array(np.eye(3, dtype=int), mask=np.tri(3, dtype=bool))
+LOST_MASKS = [
+    lambda: metrics.soft_iou(MASKED, MASKED),
+    lambda: segiou.Counts(*[MASKED] * 4),
+    lambda: geometry.box_iou(np.ma.array([BOX], mask=[[1, 0, 0, 0]]), [BOX]),
+    lambda: geometry.mask_iou(MASKED[None], MASKED[None]),
+    lambda: geometry.mask_to_box(MASKED),
+    lambda: geometry.greedy_match(MASKED / 2),
+    lambda: geometry.count_indicators(MASKED, MASKED),
+    lambda: geometry.polygon_iou([np.ma.array([[0, 0], [1, 0], [1, 1.0]], mask=True)], []),
+    lambda: segiou.analysis.rank_cases(MASKED / 2),
+]
+
+
+@pytest.mark.parametrize("call", LOST_MASKS)
+def test_masks_of_masked_arrays_are_not_lost(call):
+    with pytest.raises(TypeError, match="is a masked array; pass"):
+        call()
+
+
+def test_tensors_with_gradients_are_values():
+    torch = pytest.importorskip("torch")
+    scores = torch.tensor([0.25, 0.75], requires_grad=True)
+    assert metrics.soft_iou([0.25, 0.75], scores) == 1
+    boxes = torch.tensor([[0.0, 0.0, 2.0, 2.0]], requires_grad=True)
+    assert geometry.box_iou(boxes, boxes).tolist() == [[1.0]]

@@ -265,7 +265,10 @@ def as_array(data: Any, name: str) -> NDArray[Any]:
 def _viewed(data: Any, name: str) -> NDArray[Any]:
     kind: Any = type(data)
     if _is_masked(kind):
-        msg = f"{name} is a masked array; pass {name}.data and mask=~{name}.mask"
+        msg = (
+            f"{name} is a masked array; pass ARRAY.data with mask=~ARRAY.mask if the function "
+            "has a mask, otherwise ARRAY.filled(VALUE)"
+        )
         raise TypeError(msg)
     if isinstance(data, np.ndarray):
         return data

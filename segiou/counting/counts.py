@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_integer, check_kind, check_several
+from segiou.counting.arrays import as_array
 
 #: The largest count in int64.
 LARGEST = (1 << 63) - 1
@@ -149,7 +150,7 @@ class Counts:
 
 def counts_array(data: Any, name: str) -> NDArray[np.int64]:
     """An array of counts; raises unless they are integers, not negative and within int64."""
-    array = np.asarray(data)
+    array = as_array(data, name)
     if array.dtype.kind not in "iu":
         msg = f"{name} must be integers, got {array.dtype}"
         raise TypeError(msg)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou.counting.arrays import with_dimensions_of
+from segiou.counting.arrays import as_array, with_dimensions_of
 from segiou.geometry.boxes import Format, as_flags, read_boxes
-from segiou.geometry.positions import as_array, check_shapes, quotient
+from segiou.geometry.positions import check_shapes, quotient
 
 Mask = NDArray[np.bool_]
 

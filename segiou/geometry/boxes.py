@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice, check_integer
+from segiou.counting.arrays import as_array
 from segiou.geometry.positions import (
     Floats,
     Numbers,
-    as_array,
     as_numbers,
     check_shapes,
     comparable,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import read_several
-from segiou.counting.arrays import check_same_shape
+from segiou.counting.arrays import as_array, check_same_shape
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import average, mean
 from segiou.metrics.per_class import iou
@@ -183,7 +183,7 @@ def _count(
 
 
 def _indicators(values: ArrayLike, name: str) -> NDArray[np.bool_]:
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.size == 0:
         array = array.astype(np.bool_)
     if array.dtype.kind not in "biu":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_number, refuse_kind
+from segiou.counting.arrays import as_array
 from segiou.geometry.boxes import Format, as_flags, box_iou
 
 Indices = NDArray[np.int64]
@@ -189,7 +190,7 @@ def match_boxes(
 
 
 def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.size and array.dtype.kind not in "biuf":
         raise refuse_kind(name, values, "numbers")
     return array.astype(np.float64, copy=False)

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_flag, read_several
 from segiou._support.optional import import_extra, import_whole
+from segiou.counting.arrays import as_array
 from segiou.geometry.binary_masks import Mask, as_shape
-from segiou.geometry.positions import Floats, as_array, generalised_iou, quotient
+from segiou.geometry.positions import Floats, generalised_iou, quotient
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry

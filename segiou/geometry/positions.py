@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_flag
+from segiou.counting.arrays import as_array
 
 Numbers = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -28,15 +29,6 @@ def generalised_iou(shared: Floats, union: Floats, hull: Floats) -> Floats:
     """IoU minus the share of the hull outside the union."""
     # Rounding can make the union an ulp larger than its hull.
     return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
-
-
-def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """The values as an array; a ValueError for ragged lists."""
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        msg = f"{name} must be convertible to an array of numbers: {error}"
-        raise ValueError(msg) from error
 
 
 def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:

@@ -347,6 +347,9 @@ class LabelSet:
         if isinstance(names, (set, frozenset)):
             raise refuse_kind("class names", names, "an ordered sequence of strings")
         several = read_several("class names", names, "a sequence of strings")
+        for name in several:
+            wanted = "a string; pass values as integers, or as a mapping {name: values}"
+            check_kind("a class name", name, str, wanted)
         ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(several))
         return cls(name="custom", classes=classes, ignore=ignored)

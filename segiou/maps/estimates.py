@@ -21,6 +21,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.table_files import cell_text, check_columns
 from segiou._support.text import Json, did_you_mean, listed, plain
+from segiou.counting.arrays import as_array
 from segiou.document.findings import Finding
 from segiou.metrics.ratio import Floats
 
@@ -473,7 +474,7 @@ def _read(
         return _read_table(sample, areas, strata)
     if strata is not None:
         raise refuse_kind("sample", sample, "a table, because strata needs its rows")
-    matrix = np.asarray(getattr(sample, "matrix", sample))
+    matrix = as_array(getattr(sample, "matrix", sample), "sample")
     if matrix.dtype.kind not in "iu":
         raise refuse_kind("sample", sample, _TABLE)
     if matrix.ndim != 2 or len(set(matrix.shape)) != 1:

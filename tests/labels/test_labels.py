@@ -163,3 +163,11 @@ def test_names_of_classes_are_no_books():
     with pytest.raises(ValueError, match=r"has 5000000 characters .* at most 1000"):
         LabelSet.from_names(["x" * 5_000_000, "b"])
     assert len(LabelSet.from_names(["x" * 1000, "b"]).class_names[0]) == 1000
+
+
+@pytest.mark.parametrize(
+    "labels", [[[0], [1]], [0.0, 1.0], [True, False], [None, "a"], [b"a", b"b"], [("a",), ("b",)]]
+)
+def test_names_of_classes_are_text(labels):
+    with pytest.raises(TypeError, match="a class name must be a string; pass values as integers"):
+        load_labels(labels)

@@ -13,6 +13,9 @@ from segiou.accumulators.histograms.score_bins import SCORE_UNIT, ScoreBins
 from segiou.accumulators.histograms.threshold_curves import brier
 from segiou.metrics.ratio import Floats, ratio
 
+#: Rows of a reliability diagram.
+MOST_ROWS = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:

@@ -15,6 +15,7 @@ from segiou._support.optional import Drawable
 from segiou.accumulators.base import TableAccumulator
 from segiou.accumulators.histograms import threshold_curves as curves
 from segiou.accumulators.histograms.calibration_errors import (
+    MOST_ROWS,
     Calibration,
     class_calibration,
     top_calibration,
@@ -460,7 +461,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         c : int or str, optional
             A class, one against the rest; by default the highest score of each pixel.
         """
-        check_integer("bins", bins, 1)
+        bins = check_integer("bins", bins, 1, MOST_ROWS)
         cells = self._cells
         if c is None:
             return top_calibration(cells[: self.num_classes + 2], self.bins, bins)
@@ -474,7 +475,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         bins : int
             Number of equal bins of the diagram.
         """
-        check_integer("bins", bins, 1)
+        bins = check_integer("bins", bins, 1, MOST_ROWS)
         return np.array([class_calibration(c, self.bins, bins).ece for c in self.counts])
 
     def risk_coverage(self) -> curves.Curve:

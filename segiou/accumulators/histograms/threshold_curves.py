@@ -179,6 +179,9 @@ def best_threshold(
     """The lowest of the thresholds with the best score."""
     check_choice("by", by, ("iou", "dice", "fbeta"))
     beta = check_weight("beta", beta)
+    if beta != 1 and by != "fbeta":
+        msg = f"beta={beta:g} applies to by='fbeta' only; pass by='fbeta', or leave beta out"
+        raise ValueError(msg)
     values = scores_at(counts, by, beta)
     known = np.asarray(~np.isnan(values).any(-1))
     at = np.where(known[:, None], values, 0.0).argmax(-1)

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_choice, check_number
+from segiou._support.arguments import check_choice, check_number, refuse_kind
+from segiou.counting.arrays import as_array
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
 
@@ -93,7 +94,10 @@ def rank_cases(
     check_ranking(scheme, ties, missing)
     check_choice("better", better, ("higher", "lower"))
     check_choice("statistic", statistic, ("mean", "median"))
-    table = np.asarray(scores, dtype=float)
+    table = as_array(scores, "scores")
+    if table.dtype.kind not in "iuf":
+        raise refuse_kind("scores", scores, "numbers, NaN for a missing case")
+    table = table.astype(float)
     if table.ndim != 2 or not table.size:
         msg = f"scores must have shape (M, N) for M models and N cases, got {table.shape}"
         raise ValueError(msg)

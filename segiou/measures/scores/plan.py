@@ -14,7 +14,7 @@ from segiou._support.arguments import check_choice, check_flag, check_integer, c
 from segiou._support.numbers import NUMBER
 from segiou._support.text import Json, plain
 from segiou.accumulators.histograms import threshold_curves as curves
-from segiou.accumulators.histograms.calibration_errors import top_calibration
+from segiou.accumulators.histograms.calibration_errors import MOST_ROWS, top_calibration
 from segiou.accumulators.histograms.formulas import Formula, formulas_of
 from segiou.accumulators.histograms.region_overlaps import LIMIT, WHOLE, check_limit
 from segiou.accumulators.histograms.score_bins import (
@@ -135,7 +135,7 @@ class ScoreOptions(Measure):
         if self.files != "":
             check_pattern("files", self.files)
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
-        object.__setattr__(self, "rows", check_integer("rows", self.rows, 1))
+        object.__setattr__(self, "rows", check_integer("rows", self.rows, 1, MOST_ROWS))
         object.__setattr__(self, "bins", ScoreBins(self.bins).kind)
 
     @classmethod

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou._support.optional import import_whole
+from segiou.counting.arrays import as_array
 from segiou.regions.components import components
 from segiou.regions.surface_points import bounding_box
 
@@ -113,7 +114,7 @@ def betti_numbers(mask: Any, *, connectivity: Connectivity = "full") -> tuple[in
 
 
 def _checked(name: str, mask: Any) -> NDArray[np.bool_]:
-    array: NDArray[Any] = np.asarray(mask)
+    array = as_array(mask, name)
     if array.dtype != bool:
         msg = f"{name} must be boolean, got {array.dtype}; pass labels == value"
         raise TypeError(msg)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou._support.arguments import check_level, refuse_kind
+from segiou.counting.arrays import as_array
 from segiou.inference.student import student
 from segiou.metrics.ratio import Floats
 
@@ -47,7 +48,7 @@ class Agreement(NamedTuple):
 
 def _numbers(name: str, values: Any) -> Floats:
     """Measurements of a caller."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.size and array.dtype.kind not in "iuf":
         raise refuse_kind(name, values, "numbers")
     return array.astype(np.float64)

@@ -220,3 +220,18 @@ def test_compiled_counts_check_arguments_like_update():
             jax.jit(lambda state, how=how: counter.update(state, truth, scores, **how))(
                 counter.init()
             )
+
+
+def test_diagrams_have_at_most_65536_rows():
+    histogram = ScoreHistogram(2, bins=4).update([0, 1], [[0.75, 0.25], [0.25, 0.75]], axis=-1)
+    for function in (histogram.calibration, histogram.classwise_ece):
+        with pytest.raises(ValueError, match="bins must be at most 65536"):
+            function(2**63)
+
+
+def test_beta_needs_fbeta():
+    histogram = ScoreHistogram(2, bins=4).update([0, 1], [[0.75, 0.25], [0.25, 0.75]], axis=-1)
+    with pytest.raises(ValueError, match="beta=2 applies to by='fbeta' only"):
+        histogram.best_threshold("iou", beta=2)
+    with pytest.raises(ValueError, match="beta must be at most 1e"):
+        histogram.best_threshold("fbeta", beta=float("inf"))

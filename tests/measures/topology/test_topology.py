@@ -133,3 +133,10 @@ def streets_runs():
         segiou.score_folder(streets / "truth", streets / model, labels=labels, measures=chosen)
         for model in ("model_a", "model_b")
     ]
+
+
+def test_masks_of_masked_arrays_are_not_lost():
+    masked = np.ma.array(np.eye(3, dtype=bool), mask=np.tri(3, dtype=bool))
+    for call in (lambda: betti_numbers(masked), lambda: skeleton_counts(masked, masked)):
+        with pytest.raises(TypeError, match="is a masked array"):
+            call()
