@@ -31,7 +31,7 @@ static inline int refuse(PyObject *error, const char *format, ...)
 /* As in optional.py: increase both when the interface of a compiled module changes. */
 static inline int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 6);
+    return PyModule_AddIntConstant(module, "INTERFACE", 7);
 }
 
 /* No module keeps state that calls change: any thread of any interpreter may use it. */

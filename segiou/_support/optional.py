@@ -49,7 +49,7 @@ PARTS = {
     "segiou.masks.formats._png": Part("png", "reading of PNG masks", "about 10 times slower"),
 }
 #: Interface version of compiled modules that match these sources; see ``_python.h``.
-_INTERFACE = 6
+_INTERFACE = 7
 
 
 def load_part(module: str) -> Any:

@@ -139,44 +139,96 @@ static uint8_t *write_number(uint8_t *at, uint64_t number)
     return at;
 }
 
+/* Writes the counts of an image; the place behind them. */
+static uint8_t *write_counts(uint8_t *at, const int64_t *cells, const int64_t *values, int64_t size)
+{
+    int64_t before = -1;
+    for (int64_t i = 0; i < size; before = cells[i++]) {
+        at = write_number(at, (uint64_t)(cells[i] - before));
+        at = write_number(at, (uint64_t)values[i]);
+    }
+    return at;
+}
+
+/* The same of all cells of a table, with a number added to each, that are not 0 then. */
+static uint8_t *write_table(uint8_t *at, const int64_t *values, int64_t size, int64_t added)
+{
+    int64_t before = -1;
+    for (int64_t i = 0; i < size; i++) {
+        if (values[i] + added == 0)
+            continue;
+        at = write_number(at, (uint64_t)(i - before));
+        at = write_number(at, (uint64_t)(values[i] + added));
+        before = i;
+    }
+    return at;
+}
+
+/* Encodes the counts of images of so many cells each, or tables of such sizes if there are no
+ * cells. */
+static PyObject *encoded(const Py_buffer *sizes, const int64_t *cells, const Py_buffer *values,
+                         int64_t added)
+{
+    const size_t images = (size_t)sizes->len / sizeof(int64_t);
+    const int64_t *size = sizes->buf, *value = values->buf;
+    size_t room = (size_t)values->len / sizeof(int64_t) * 2 * (MOST_BYTES + 1) + 1;
+    uint8_t *data = malloc(room), *at = data;
+    int64_t *ends = malloc((images + 1) * sizeof *ends);
+    PyObject *result = NULL;
+    if (!data || !ends) {
+        PyErr_NoMemory();
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        for (size_t i = 0; i < images; value += size[i++]) {
+            at = cells ? write_counts(at, cells, value, size[i])
+                       : write_table(at, value, size[i], added);
+            cells = cells ? cells + size[i] : NULL;
+            ends[i] = at - data;
+        }
+        Py_END_ALLOW_THREADS
+        result = Py_BuildValue("(y#N)", (const char *)data, (Py_ssize_t)(at - data),
+                               as_bytes(ends, images));
+    }
+    free(data);
+    free(ends);
+    return result;
+}
+
+static int are_of_images(const Py_buffer *sizes, const Py_buffer *values)
+{
+    return is_of_integers(sizes) && is_of_integers(values) &&
+           fits(sizes->buf, (size_t)sizes->len / sizeof(int64_t),
+                values->len / (Py_ssize_t)sizeof(int64_t));
+}
+
 static PyObject *encode(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer sizes, cells, values;
     if (!PyArg_ParseTuple(args, "y*y*y*:encode", &sizes, &cells, &values))
         return NULL;
     PyObject *result = NULL;
-    size_t images = (size_t)sizes.len / sizeof(int64_t);
-    if (!is_of_integers(&sizes) || !is_of_integers(&cells) || !is_of_integers(&values) ||
-        cells.len != values.len ||
-        !fits(sizes.buf, images, cells.len / (Py_ssize_t)sizeof(int64_t))) {
+    if (are_of_images(&sizes, &values) && is_of_integers(&cells) && cells.len == values.len)
+        result = encoded(&sizes, cells.buf, &values, 0);
+    else
         PyErr_SetString(PyExc_ValueError, "arrays must be integers of 64 bits that match");
-    } else {
-        const int64_t *size = sizes.buf, *cell = cells.buf, *value = values.buf;
-        size_t room = (size_t)cells.len / sizeof(int64_t) * 2 * (MOST_BYTES + 1) + 1;
-        uint8_t *data = malloc(room), *at = data;
-        int64_t *ends = malloc((images + 1) * sizeof *ends);
-        if (!data || !ends) {
-            PyErr_NoMemory();
-        } else {
-            Py_BEGIN_ALLOW_THREADS
-            for (size_t i = 0; i < images; i++) {
-                int64_t before = -1;
-                for (int64_t left = size[i]; left; left--) {
-                    at = write_number(at, (uint64_t)(*cell - before));
-                    before = *cell++;
-                    at = write_number(at, (uint64_t)*value++);
-                }
-                ends[i] = at - data;
-            }
-            Py_END_ALLOW_THREADS
-            result = Py_BuildValue("(y#N)", (const char *)data, (Py_ssize_t)(at - data),
-                                   as_bytes(ends, images));
-        }
-        free(data);
-        free(ends);
-    }
     PyBuffer_Release(&sizes);
     PyBuffer_Release(&cells);
+    PyBuffer_Release(&values);
+    return result;
+}
+
+static PyObject *encode_tables(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    Py_buffer sizes, values;
+    int added;
+    if (!PyArg_ParseTuple(args, "y*y*p:encode_tables", &sizes, &values, &added))
+        return NULL;
+    PyObject *result = NULL;
+    if (are_of_images(&sizes, &values))
+        result = encoded(&sizes, NULL, &values, added);
+    else
+        PyErr_SetString(PyExc_ValueError, "arrays must be integers of 64 bits that match");
+    PyBuffer_Release(&sizes);
     PyBuffer_Release(&values);
     return result;
 }
@@ -190,6 +242,9 @@ static PyMethodDef methods[] = {
      "encode(sizes, cells, values)\n--\n\n"
      "Encode such counts. The answer is the data, and a buffer of int64 with the end of each image\n"
      "in it."},
+    {"encode_tables", encode_tables, METH_VARARGS,
+     "encode_tables(sizes, values, add_one)\n--\n\n"
+     "The same from all cells of the tables of images, of which 0 is left out; or each plus 1."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -7,3 +7,6 @@ def decode(
 def encode(
     sizes: NDArray[np.int64], cells: NDArray[np.int64], values: NDArray[np.int64], /
 ) -> tuple[bytes, bytes]: ...
+def encode_tables(
+    sizes: NDArray[np.int64], values: NDArray[np.int64], add_one: bool, /
+) -> tuple[bytes, bytes]: ...

@@ -27,7 +27,27 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
         warn_missing(_COMPILED)
         return _encoded(sizes, cells, values)
     arrays = (np.ascontiguousarray(each, np.int64) for each in (sizes, cells, values))
-    data, ends = _varints.encode(*arrays)
+    return _split(*_varints.encode(*arrays))
+
+
+def encode_tables(sizes: Ints, tables: Ints, *, add_one: bool = False) -> list[bytes]:
+    r"""The same from all cells of several images; those with 0 are left out, or 1 is added to each.
+
+    >>> encode_tables(np.array([4, 1]), np.array([5, 0, 0, 300, 0]))
+    [b'\x01\x05\x03\xac\x02', b'']
+    """
+    if _varints is None:
+        warn_missing(_COMPILED)
+        values = tables + add_one
+        filled, stops = values.nonzero()[0], np.cumsum(sizes)
+        numbers = np.diff(np.searchsorted(filled, stops), prepend=0)
+        return _encoded(numbers, filled - np.repeat(stops - sizes, numbers), values[filled])
+    arrays = (np.ascontiguousarray(each, np.int64) for each in (sizes, tables))
+    return _split(*_varints.encode_tables(*arrays, add_one))
+
+
+def _split(data: bytes, ends: bytes) -> list[bytes]:
+    """The bytes of each image."""
     return [data[a:b] for a, b in pairwise([0, *np.frombuffer(ends, np.int64).tolist()])]
 
 

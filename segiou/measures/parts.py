@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind
 from segiou._support.text import Json
-from segiou.counting.varints import decode_cells, encode_cells
+from segiou.counting.varints import decode_cells, encode_cells, encode_tables
 
 #: More numbers than one image can have.
 _MOST_NUMBERS = 1 << 40
@@ -296,23 +297,21 @@ class Parts:
         """
         packed: list[list[bytes]] = [[] for _ in range(self.number)]
         for name, field in self.layout.items():
-            lengths = self._sizes[name] if field.rows else np.ones(self.number, np.int64)
+            table: Any = self[name]
+            lengths = self._sizes[name].tolist() if field.rows else [1] * self.number
+            room = [field.size * length for length in lengths]
             if field.sparse:
-                table: Any = self[name]
                 blobs = encode_cells(np.diff(table.indptr), table.indices, table.data)
-                for parts, blob in zip(packed, blobs, strict=True):
-                    parts += [_varint(len(blob)), blob]
-                continue
-            flat = self[name].reshape(int(lengths.sum()), field.size)
-            if field.floats:
-                stops = np.cumsum(lengths).tolist()
-                starts = [0, *stops][: self.number]
-                little = flat.astype("<f8")
-                blobs = [little[a:b].tobytes() for a, b in zip(starts, stops, strict=True)]
+            elif not len(table):
+                blobs = [b""] * self.number
+            elif field.floats:
+                flat = table.ravel().astype("<f8")
+                stops = accumulate(room)
+                blobs = [flat[n - m : n].tobytes() for n, m in zip(stops, room, strict=True)]
             else:
                 # Numbers of rows begin with 1: none is omitted, so bytes bound the rows.
-                blobs = _encoded(flat + field.rows, lengths)
-            for parts, blob, length in zip(packed, blobs, lengths.tolist(), strict=True):
+                blobs = encode_tables(np.array(room), table.ravel(), add_one=field.rows)
+            for parts, blob, length in zip(packed, blobs, lengths, strict=True):
                 if field.rows:
                     parts.append(_varint(length))
                 parts += [_varint(len(blob)), blob]
@@ -445,19 +444,6 @@ def _sparse_rows(tables: Sequence[Any], size: int) -> Any:
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
     return sparse.vstack([_sparse(np.zeros((0, size))), *tables], format="csr")
-
-
-def _encoded(flat: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[bytes]:
-    """Filled cells of the images, which have so many rows of a table each."""
-    values = flat.ravel()
-    filled = values.nonzero()[0]
-    if len(lengths) == 1:
-        return encode_cells(np.array([len(filled)]), filled, values[filled])
-    room = lengths * flat.shape[1]
-    stops = np.cumsum(room)
-    sizes = np.diff(np.searchsorted(filled, stops), prepend=0)
-    cells = filled - np.repeat(stops - room, sizes)
-    return encode_cells(sizes, cells, values[filled])
 
 
 def _decoded(

@@ -95,15 +95,17 @@ static PyMethodDef methods[] = {
      "along at most `rank` axes. The answer is three buffers of uint32: the first pixel of each\n"
      "run, the component of each run from 1 on, and the first pixel of each component."},
     {"find_differences", find_differences, METH_VARARGS,
-     "find_differences(truth, pred, size, shape, truth_codes, pred_codes, classes, least, most)\n"
+     "find_differences(truth, pred, size, shape, truth_codes, pred_codes, classes, least, most,\n"
+     "                 with_runs)\n"
      "--\n\n"
      "Find the connected pixels of one class of the truth and another of the prediction. A side\n"
      "has integers of this size in bytes; `(first, codes)` has the class, as uint16, of each\n"
      "value from `first` on, and last that of all others. Of each pair of classes the `most`\n"
      "largest regions of at least `least` pixels are kept. The answer is two buffers: per region\n"
-     "11 times int64, namely both classes, its pixels, those of the objects of truth and\n"
-     "prediction that contain it, and its box; and per run of a region three times uint32: its\n"
-     "first pixel, its length and the place of the region."},
+     "11 times int64, namely both classes, its pixels, those outside it of the objects of truth\n"
+     "and prediction that contain it, begin and length along rows, columns and planes; and, if\n"
+     "wanted, per run of a region three times uint32: its first pixel, its length and the place\n"
+     "of the region."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -16,5 +16,6 @@ def find_differences(
     classes: int,
     least: int,
     most: int,
+    with_runs: bool,
     /,
 ) -> tuple[bytes, bytes]: ...

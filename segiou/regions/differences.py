@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 #: First value of a side, and the class of each value from it on; last that of all others.
 Codes = tuple[int, NDArray[np.uint16]]
 
-#: Columns of a region: both classes, its pixels, those of both objects, and its box.
+#: Columns of a region, see `Differences`.
 COLUMNS = 11
 
 
@@ -26,10 +26,11 @@ class Differences:
     Attributes
     ----------
     rows : ndarray of int64, shape (K, 11)
-        Class of truth and prediction, pixels, pixels of the objects of truth and prediction
-        that contain it, begin and end along three axes; by classes, the largest first.
+        Class of truth and prediction, pixels, pixels outside it of the objects of truth and
+        prediction that contain it, begin and length along rows, columns and planes; by classes,
+        the largest first.
     runs : ndarray of int, shape (R, 3)
-        First pixel, length and region of each of their runs.
+        First pixel, length and region of each of their runs; none unless they were wanted.
     """
 
     rows: Ints
@@ -44,6 +45,7 @@ def differences(
     *,
     least: int,
     most: int,
+    with_runs: bool = False,
 ) -> Differences:
     """The largest regions of each pair of classes, ``most`` of at least ``least`` pixels.
 
@@ -52,11 +54,12 @@ def differences(
     """
     compiled = components.compiled()
     if compiled is None or not 0 < truth.size <= components.MOST_PIXELS:
-        return _by_components(truth, pred, codes, classes, least, most)
+        found = _by_components(truth, pred, codes, classes, least, most)
+        return found if with_runs else replace(found, runs=found.runs[:0])
     sides = [np.require(side, side.dtype.newbyteorder("="), ("C", "A")) for side in (truth, pred)]
     shape = (1,) * (3 - truth.ndim) + truth.shape
     size = truth.dtype.itemsize
-    data = compiled.find_differences(*sides, size, shape, *codes, classes, least, most)
+    data = compiled.find_differences(*sides, size, shape, *codes, classes, least, most, with_runs)
     rows, runs = np.frombuffer(data[0], np.int64), np.frombuffer(data[1], np.uint32)
     return Differences(rows.reshape(-1, COLUMNS), runs.reshape(-1, 3))
 
@@ -82,11 +85,11 @@ def _by_components(
     numbers = np.full(len(parts.values), -1)
     numbers[kept] = np.arange(len(kept))
     runs = _Runs.of(parts, numbers)
-    rows[:, 5:] = runs.boxes()
+    rows[:, 5:] = np.roll(runs.boxes(), -2, 1)
     for column, side in ((3, sides[0]), (4, sides[1])):
         objects = components.components(side, [], None, 0)
         at = np.searchsorted(objects.starts, runs.first_pixels, "right") - 1
-        rows[:, column] = objects.sizes[objects.ids[at].astype(np.int64) - 1]
+        rows[:, column] = objects.sizes[objects.ids[at].astype(np.int64) - 1] - rows[:, 2]
     return Differences(rows, np.stack([runs.starts, runs.lasts - runs.starts + 1, runs.owner], 1))
 
 
@@ -138,7 +141,7 @@ class _Runs:
         return self.starts[self._begins]
 
     def boxes(self) -> Ints:
-        """Begin and end of each component along three axes, (K, 6); images have one plane."""
+        """Begin and length of each component along three axes, (K, 6); images have one plane."""
         if not len(self.starts):
             return np.zeros((0, 6), np.int64)
         shape = (1,) * (3 - len(self.shape)) + self.shape
@@ -149,7 +152,7 @@ class _Runs:
             # A run that continues in the next row, or plane, covers all columns, or rows.
             first = np.where(crosses, 0, low[axis])
             last = np.where(crosses, length - 1, high[axis])
-            sides += [np.minimum.reduceat(first, self._begins)]
-            sides += [np.maximum.reduceat(last, self._begins) + 1]
+            sides += [begin := np.minimum.reduceat(first, self._begins)]
+            sides += [np.maximum.reduceat(last, self._begins) + 1 - begin]
             crosses |= low[axis] != high[axis]
         return np.stack(sides, 1)

@@ -25,7 +25,7 @@ def program(request, monkeypatch):
 
 
 def found(truth, pred, codes=(TRUTH, PRED), least=1, most=8):
-    one = differences(truth, pred, codes, CLASSES, least=least, most=most)
+    one = differences(truth, pred, codes, CLASSES, least=least, most=most, with_runs=True)
     pixels = {}
     for start, length, region in one.runs.tolist():
         pixels.setdefault(region, set()).update(range(start, start + length))
@@ -38,19 +38,21 @@ def test_by_hand(program):
     # Ignored pixels (the last column) belong to no object of the prediction.
     assert found(truth, pred) == (
         [
-            [0, 3, 3, 6, 4, 0, 1, 0, 2, 0, 3],
-            [2, 3, 1, 2, 4, 0, 1, 0, 1, 3, 4],
+            [0, 3, 3, 3, 1, 0, 2, 0, 3, 0, 1],
+            [2, 3, 1, 1, 3, 0, 1, 3, 1, 0, 1],
         ],
         [{1, 2, 5}, {3}],
     )
     assert found(truth, pred, least=3)[1] == [{1, 2, 5}]
     assert found(truth, pred, most=0) == ([], [])
+    without_runs = differences(truth, pred, (TRUTH, PRED), CLASSES, least=1, most=8)
+    assert (len(without_runs.rows), len(without_runs.runs)) == (2, 0)
 
 
 def test_values_of_one_class_are_one_object(program):
     codes = (0, np.array([0, 0, 1, 9], np.uint16))
     truth, pred = np.array([[0, 1, 0, 1]], np.int64), np.array([[2, 2, 2, 0]], np.int64)
-    assert found(truth, pred, (codes, codes)) == ([[0, 1, 3, 4, 3, 0, 1, 0, 1, 0, 3]], [{0, 1, 2}])
+    assert found(truth, pred, (codes, codes)) == ([[0, 1, 3, 1, 0, 0, 1, 0, 3, 0, 1]], [{0, 1, 2}])
 
 
 def test_largest_of_a_pair_first_then_by_first_pixel(program):
@@ -92,7 +94,7 @@ def test_refused():
     if (routines := components._components) is None:
         pytest.skip("the compiled routine was not built")
     side, codes = np.zeros((2, 3), np.uint8), (0, np.zeros(2, np.uint16))
-    fine = [side, side, 1, (1, 2, 3), codes, codes, 2, 1, 8]
+    fine = [side, side, 1, (1, 2, 3), codes, codes, 2, 1, 8, True]
     assert routines.find_differences(*fine) == (b"", b"")
     for at, value in [
         (1, side[:1]),

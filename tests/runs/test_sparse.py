@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from segiou._support.optional import load_part
 from segiou.counting import varints
+from segiou.counting.varints import encode_tables
 from segiou.runs.image_counts import decode_cells, encode_cells
 
 
@@ -30,6 +31,16 @@ def test_bytes_are_those_of_the_documented_encoding():
     # Cell 0 is one step from −1; 300 = 0b10_0101100 → ac 02.
     assert encode_cells(ints(1), ints(0), ints(300)) == [b"\x01\xac\x02"]
     assert encode_cells(ints(0, 2), ints(3, 5), ints(1, 127)) == [b"", b"\x04\x01\x02\x7f"]
+
+
+def test_tables_are_encoded_without_zeros_or_with_one_added():
+    tables = ints(5, 0, 0, 300, 0, 7)
+    assert encode_tables(ints(4, 0, 2), tables) == [b"\x01\x05\x03\xac\x02", b"", b"\x02\x07"]
+    assert encode_tables(ints(2, 1), ints(0, 127, 3), add_one=True) == [
+        b"\x01\x01\x01\x80\x01",
+        b"\x01\x04",
+    ]
+    assert encode_tables(ints(), ints()) == []
 
 
 @st.composite

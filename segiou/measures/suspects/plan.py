@@ -33,7 +33,8 @@ KEPT = 8
 SIDE = 3
 #: Columns of a region before its box: label, suggestion, pixels, pixels of both objects.
 _NUMBERS = 5
-_PLANES = slice(_NUMBERS, _NUMBERS + 2)
+#: Columns of a region that images have, too: those of planes come after them.
+_STORED = _NUMBERS + 4
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class SuspectPlan(Plan):
         Planes of volumes only, and margins only if there are scores.
         """
         return {
-            "regions": Field((_NUMBERS + 4,), rows=True),
+            "regions": Field((_STORED,), rows=True),
             "planes": Field((2,), rows=True),
             "margins": Field((), rows=True, floats=True),
             "pixels": Field((self.classes.num_classes,)),
@@ -79,19 +80,17 @@ class SuspectPlan(Plan):
 
     def count(self, pair: MaskPair) -> Parts:
         """Find the regions of one image."""
-        least = SIDE**pair.truth.ndim
-        number = self.classes.num_classes
-        found = differences(*self._sides(pair), number, least=least, most=KEPT)
-        some: dict[str, NDArray[Any]] = {}
-        if pair.scores is not None:
-            some["margins"] = _margins(found, pair)
-        rows = found.rows.copy()
-        rows[:, 3:_NUMBERS] -= rows[:, 2:3]  # pixels of the objects outside the region
-        rows[:, _NUMBERS + 1 :: 2] -= rows[:, _NUMBERS::2]  # sides of the box
-        if pair.truth.ndim > 2:
-            some["planes"] = rows[:, _PLANES]
-        regions = np.delete(rows, _PLANES, 1)
-        return Parts.of(self.layout, regions=regions, pixels=_labelled(pair), **some)
+        least, number = SIDE**pair.truth.ndim, self.classes.num_classes
+        has_scores, sides = pair.scores is not None, self._sides(pair)
+        found = differences(*sides, number, least=least, most=KEPT, with_runs=has_scores)
+        arrays = {
+            "regions": found.rows[:, :_STORED],
+            "planes": found.rows[: None if pair.truth.ndim > 2 else 0, _STORED:],
+            "margins": _margins(found, pair) if has_scores else np.zeros(0),
+            "pixels": _labelled(pair)[None],
+        }
+        sizes = {name: np.array([len(arrays[name])]) for name in ("regions", "planes", "margins")}
+        return Parts(self.layout, 1, arrays, sizes)
 
     def regions_of(self, parts: Parts) -> tuple[Ints, Floats]:
         """The regions of all images, (R, 11), and their margins, (R,).
