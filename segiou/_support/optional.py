@@ -277,7 +277,7 @@ class Drawable:
         Returns
         -------
         Axes
-            Of a new figure of pyplot, which notebooks show and ``pyplot.savefig("plot.pdf")``
+            Axes of a new pyplot figure, which notebooks show and ``pyplot.savefig("plot.pdf")``
             saves; or ``ax``.
         """
         # By name: what can be drawn does not depend on how, nor on matplotlib.

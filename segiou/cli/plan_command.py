@@ -1,4 +1,4 @@
-"""The command ``plan``: how many images give intervals of a wanted width."""
+"""The command ``plan``: the number of images for intervals of a given width."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from segiou.document.parts import Cell, Facts, Line, Part, Section, Table
 
 #: Starts of automatic links on GitHub, which a backslash before the next sign prevents.
 _ADDRESS = re.compile(r"(?:https?|ftp)(?=://)|www(?=\.)", re.IGNORECASE)
-#: Signs that are no text on GitHub: of markup, emphasis around words, and entities.
+#: Characters that GitHub interprets: markup, emphasis around words, and entities.
 _SIGNS = re.compile(r"[\\|\[\]`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 
 

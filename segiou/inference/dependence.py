@@ -65,7 +65,7 @@ class Dependence:
         The regular expression that finds the name of the sequence in an id;
         empty if the sequences were not found in the ids.
     correlations : tuple of float
-        Of the scores of images that are 1, 2, … places apart in a sequence.
+        Autocorrelations: of scores of images 1, 2, … places apart in a sequence.
     design_effect : float
         Variance of a mean over the images, relative to that over independent
         ones: 1 + 2 Σ ρ_k.

@@ -58,7 +58,7 @@ class Interval:
     Attributes
     ----------
     name : str
-        Of the class, or of the score over all classes.
+        Name of the class, or of the score over all classes.
     value : float
         On the data itself.
     low, high : float

@@ -112,7 +112,7 @@ class Paired:
 
     @property
     def p(self) -> Floats:
-        """Of the score, then of the classes."""
+        """P-values of the score, then of the classes."""
         return np.array([change.p for change in self])
 
     def limits(self, level: float) -> Limits:

@@ -42,10 +42,10 @@ class SampleSize:
     Attributes
     ----------
     name : str
-        Of the class, or of the score over all classes.
+        Name of the class, or of the score over all classes.
     value : float
     half_width : float
-        Of the interval over the units of the run, the standard error times Student's t; NaN if
+        Half-width over the units of the run, the standard error times Student's t; NaN if
         there is none.
     units : int
         Units of the run whose truth contains the class; for the score, those with a value.
@@ -89,10 +89,10 @@ class SampleSizes(OverUnits, Finding):
     half_width : float
         Wanted half-width of the intervals.
     level : float
-        Of the intervals, and of the limits of the numbers.
+        Confidence level of the intervals, and of the limits of the numbers.
     unit : {"image", "group", "sequence", "batch"}
     units, images : int
-        Of the run.
+        Numbers of units and images of the run.
     overall : SampleSize
     classes : tuple of SampleSize
         Empty for a metric without per-class values.
@@ -184,7 +184,7 @@ def sample_sizes(
     counts : Run, Report or Counts of shape (N, C)
         A pilot: per-image counts, or an object that has them.
     half_width : float
-        Of the intervals: 0.02 is ± 2 percentage points. In the unit of the score if it has one.
+        Target half-width: 0.02 is ± 2 percentage points. In the unit of the score if it has one.
     metric : str or callable
         As for :func:`segiou.confidence_intervals`; neither a median nor a percentile.
     ids, groups, blocks, level, class_names, include, protocol, aggregate
@@ -286,7 +286,7 @@ class _Plan:
         return FEWEST_COMPARED if is_group else 2
 
     def half_width(self, error: Floats, numbers: NDArray[Any]) -> Floats:
-        """Of intervals over other numbers of units; infinite if there is no interval."""
+        """Half-widths over other numbers of units; infinite if there is no interval."""
         share = numbers / self.units
         freedom = self.left_out.freedom(share)
         # A class has an interval from two units on.

@@ -15,7 +15,7 @@ from segiou.inference.units import Groups
 from segiou.metrics.ratio import Floats
 
 Method = Literal["jackknife", "percentile", "bca"]
-#: Of differences of models.
+#: Options for differences of models.
 PairedMethod = Literal["permutation", "percentile", "bca"]
 
 

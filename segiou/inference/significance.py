@@ -86,7 +86,7 @@ class Permuted:
 
     @property
     def p(self) -> Floats:
-        """Of the score, then of the classes, (1 + C,); NaN if the difference is undefined."""
+        """P-values of the score and the classes, (1 + C,); NaN if the difference is undefined."""
         return np.array([share_reached(column, column[0]) for column in self.deltas.T])
 
     @property

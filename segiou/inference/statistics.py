@@ -50,7 +50,7 @@ class Statistic:
     Attributes
     ----------
     score : Score
-        Of its sums.
+        The score that is computed from the sums.
     units : Units
     sums : ndarray or sparse array of int64 or float64, shape (U, F)
         Numbers that are summed over units.

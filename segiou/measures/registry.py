@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Seconds after which a plug-in that was not requested is skipped.
 _SECONDS = 10.0
-#: Columns of tables of images and of slices that are no scores. They are written in packages
+#: Columns of tables of images and of slices that are not scores. They are written in packages
 #: that import this one, so they are repeated here; a test reads them from such tables.
 _OF_TABLES = ("id", "truth", "pred", "influence", "false_positive_classes", "group", "row", "mean")
 

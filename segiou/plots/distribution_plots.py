@@ -39,7 +39,7 @@ class _OfImages(NamedTuple):
     """A score of each image."""
 
     axis: ScoreAxis
-    """Of the score of a class."""
+    """The axis of the score of a class."""
     names: tuple[str, ...]
     rows: Floats
     """(N, K); NaN in images whose truth lacks the class."""
@@ -47,7 +47,7 @@ class _OfImages(NamedTuple):
     means: Floats
     """(N,)"""
     whole: float
-    """Of the data set."""
+    """The score of the data set."""
 
 
 def _image_values(source: Any, metric: str) -> _OfImages:

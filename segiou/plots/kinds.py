@@ -90,7 +90,7 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
     Returns
     -------
     Axes
-        Of a new figure of pyplot, which notebooks show and ``pyplot.savefig("plot.pdf")``
+        Axes of a new pyplot figure, which notebooks show and ``pyplot.savefig("plot.pdf")``
         saves; or the axes given as ``ax``.
 
     Raises

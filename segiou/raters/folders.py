@@ -140,7 +140,8 @@ def compare_raters(
     reading = Reading(array_axes=array_axes, read_palette=read_palette)
     everyone = {**raters, **({} if model is None else {model_name: model})}
     if model is not None and model_name in raters:
-        msg = f"the model and a rater are both named {model_name!r}; pass another model_name"
+        fix = "pass another model_name (--model NAME=DIR)"
+        msg = f"the model and a rater are both named {model_name!r}; {fix}"
         raise ValueError(msg)
     votes, ids, unit = [], [], "pixels"
     for case in rater_cases(everyone, options, reading):

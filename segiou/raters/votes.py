@@ -140,7 +140,7 @@ class Staple(NamedTuple):
     probability : ndarray of float64, shape (P,)
         Probability of the class, per pattern.
     sensitivity, specificity : ndarray of float64, shape (K,)
-        Of each rater who has the case; NaN for the others.
+        One value per rater; NaN for raters without the case.
     """
 
     probability: Floats

@@ -212,7 +212,7 @@ class Run(RunCounts):
         Parameters
         ----------
         half_width : float
-            Of the intervals: 0.02 is ± 2 percentage points. In the unit of the score if it has
+            Target half-width: 0.02 is ± 2 percentage points. In the unit of the score if it has
             one.
         metric : str or callable
             See :func:`segiou.inference.statistics.statistic`.
@@ -255,7 +255,7 @@ class Run(RunCounts):
         Returns
         -------
         Suspects
-            Of images by their confusion matrices, unless the run has the measure ``suspects``.
+            Ranked by confusion matrices, unless the run has the measure ``suspects``.
         """
         # By name, as plots: the core does not depend on a feature.
         return import_module("segiou").find_suspects(self, **options)

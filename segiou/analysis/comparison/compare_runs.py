@@ -234,7 +234,7 @@ class _Model(NamedTuple):
     runs: list[Statistic]
     """Scores of each training run."""
     score: Statistic
-    """Of its run, or the mean of several."""
+    """The statistic of its run, or the mean of several."""
     alone: Statistic
     """The score over single images."""
     cases: Floats
@@ -249,7 +249,7 @@ class _Prepared(NamedTuple):
     names: list[str]
     counts: list[Counts]
     images: list[list[ScoredImages]]
-    """Of each training run of each model."""
+    """One entry per training run, for each model."""
     cases: list[list[Floats]]
     """The score of each image."""
     aggregate: Aggregate | None
@@ -477,7 +477,7 @@ class _Compared(NamedTuple):
         )
 
     def crossed(self, a: _Model, b: _Model) -> _Tested:
-        """Of several training runs."""
+        """The test of models with several training runs."""
         crossed = Crossed.of(a.runs, b.runs)
 
         def ends(level: float) -> tuple[float, float]:

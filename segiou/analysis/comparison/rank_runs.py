@@ -270,7 +270,7 @@ class _Scored:
     unit: str
     ids: tuple[str, ...]
     images: list[ScoredImages]
-    """Of each run."""
+    """One entry per run."""
     uncommon: tuple[str, ...] = ()
     """Classes that only some runs score, which means over images leave out."""
     protocol_scores: tuple[float, ...] = ()
@@ -344,7 +344,7 @@ class _Setup(NamedTuple):
     alpha: float
     units: Units
     units_of: Callable[[int, int], Units]
-    """Of two of the models, by their places."""
+    """The units of two models, by their places."""
     draws: int
     how: Resampling
 

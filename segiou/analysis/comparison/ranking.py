@@ -275,7 +275,7 @@ class Duel(NamedTuple):
     """Two-sided."""
     error: float
     freedom: float
-    """Of the spread of its interval."""
+    """Degrees of freedom of the interval."""
 
 
 def contest_of(

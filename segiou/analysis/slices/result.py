@@ -80,7 +80,7 @@ class Slice:
     row : str
         The class, of a row of one class; else empty.
     p : float
-        Of the change between two models; NaN for one.
+        P-value of the change between two models; NaN for one model.
     """
 
     column: str
@@ -176,7 +176,7 @@ class Slices(Finding, Drawable):
     images, units : int
     unit : {"image", "group", "sequence", "batch"}
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     better : {"higher", "lower"}
     score_unit : str
         Empty for a ratio.
@@ -184,7 +184,7 @@ class Slices(Finding, Drawable):
         Number of tests that p is adjusted for.
     slices : tuple of Slice
     trends : tuple of Trend
-        Of numeric columns.
+        Trends along numeric columns.
     missing : mapping of str to int
         Images without a value in each column.
     skipped : mapping of str to str

@@ -279,7 +279,7 @@ class _Images:
     units: NDArray[np.intp]
     """The units, in order; none if images are summed over random groups."""
     values: list[Floats]
-    """Of each model: the score, then the classes."""
+    """Values of each model: the score, then the classes."""
     models: list[Statistic]
     """Empty for fewer than two units."""
     left_out: Jackknife | Paired | None

@@ -29,7 +29,7 @@ class SliceSums:
     hits : ndarray of int, shape (U, C)
         Those whose truth has each class.
     sums : list of ndarray, shape (U, F)
-        Of each model.
+        One array per model.
     """
 
     is_grouped: bool

@@ -46,7 +46,7 @@ def places_of_masks(paths: Sequence[str], every: Sequence[str]) -> list[str]:
             levels = [{*level} for level in zip(*above, strict=True)]
             wild = [one.pop() if len(one) == 1 else "*" for one in levels]
             found.append("/".join([*wild, part]))
-            # Fixed names below an open one are no part of the key, unless they are open as well.
+            # Below a wildcard, names without one do not belong to the key.
             is_open = ["*" in wild[:i] or one == "*" for i, one in enumerate(wild)]
             several = ["*" if o else one for o, one in zip(is_open, wild, strict=True)]
             found += ["/".join([*several, part])] * (several != wild)
