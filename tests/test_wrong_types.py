@@ -12,7 +12,7 @@ import pytest
 
 import segiou
 from segiou import analysis as imbalance, geometry, metrics, metrics as per_image, read_mask
-from segiou.counting import ConfusionCounts, count_pairs
+from segiou.counting import ConfusionCounts, count_pairs, scores_to_labels
 from segiou.labels import LabelClass
 from segiou.measures.boundary import BoundaryOptions
 from segiou.regions import Tolerance
@@ -157,6 +157,18 @@ WRONG_KINDS = [
     (lambda: list(geometry.iter_box_iou([BOX], [BOX], measure=3)), "measure must be .*not int"),
 ]
 
+WRONG_KINDS += [
+    (lambda: segiou.slices(RUN, by="(?P<a>.)", search="no"), "search must be True or False"),
+    (lambda: segiou.slices(RUN, by="(?P<a>.)", by_class=1), "by_class must be True or False"),
+    (lambda: segiou.slices(RUN, by=[{"id": "0"}], key=1), "key must be a regular expression"),
+    (lambda: segiou.slices(RUN, by=[{"id": "0"}], columns=[1]), "a name of columns must be text"),
+    (lambda: segiou.analysis.model_table(RUN, intervals="no"), "intervals must be True or False"),
+    (lambda: scores_to_labels([0.5], threshold=0, allow_nan="no"), "allow_nan must be True or"),
+    (lambda: segiou.runs.merge_files([], "x", partial="no"), "partial must be True or False"),
+    (lambda: segiou.report.write_html("x/", None, overwrite="no"), "overwrite must be True or"),
+    (lambda: segiou.report.write_html("x", None, overwrite="no"), "overwrite must be True or"),
+]
+
 WRONG_POLYGONS = [
     (
         lambda: geometry.polygon_iou(None, [CORNERS]),
@@ -201,6 +213,7 @@ def test_no_comparison_to_draw():
 
 
 WRONG_VALUES = [
+    (lambda: segiou.slices(RUN, by="(?P<a>.)", key="x"), "key='x' applies to tables"),
     (lambda: folder(workers=0), "workers must be at least 1, got 0"),
     (lambda: folder(processes=-1), "processes must be at least 1, got -1"),
     (lambda: folder(missing="ignore"), "missing must be 'error' or 'skip', got 'ignore'"),

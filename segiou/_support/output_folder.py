@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from segiou._support.arguments import check_flag, check_path
 from segiou._support.files import write_whole
 
 #: Lists the files that were written, in the format of sha256sum; masks are never hidden files.
@@ -32,6 +33,8 @@ class OutputFolder:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        check_path("folder", folder)
+        check_flag("overwrite", overwrite)
         self.root: Path = Path(folder).expanduser()
         self._overwrite = overwrite
         self._names: dict[str, str | None] = {}

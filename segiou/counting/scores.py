@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_flag
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting import reference
@@ -81,6 +82,7 @@ def scores_to_labels(
     >>> scores_to_labels([0.2, 0.8], threshold=0.5).tolist()
     [False, True]
     """
+    check_flag("allow_nan", allow_nan)
     array = as_array(scores, "pred")
     if array.dtype.kind not in "fiub" and not is_bfloat16(array.dtype):
         msg = f"scores must be numbers, got dtype {array.dtype}"

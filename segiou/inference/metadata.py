@@ -124,9 +124,15 @@ def metadata_of(
     """
     where = "the metadata"
     check_kind("bins", bins, (Mapping, type(None)), "a mapping from columns to bins")
+    check_kind("key", key, (str, type(None)), "a regular expression")
     names = None if columns is None else read_several("columns", columns, "a sequence of names")
+    for name in names or ():
+        check_kind("a name of columns", name, str, "text")
     if isinstance(by, (str, Path)):
         if (place := table_place(str(by))) is None:
+            if key is not None:
+                msg = f"key={key!r} applies to tables, but {str(by)!r} is a pattern; omit key"
+                raise ValueError(msg)
             table = _Table(str(by), ids, _by_pattern(str(by), ids), bins or {})
             return table.metadata(names)
         path, heads = place

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 
+from segiou._support.arguments import check_flag
 from segiou._support.numbers import short_count
 from segiou.metrics.ratio import Floats, ratio
 from segiou.plots.class_plots import count_note
@@ -75,6 +76,7 @@ def confusion_matrix(
         If ``normalize`` is unknown, or the classes are overlapping channels,
         which have no confusion matrix.
     """
+    check_flag("absent", absent)
     report = report_of(source)
     if not report.has_matrix:
         msg = "overlapping channels have no confusion matrix; draw class_bars instead"

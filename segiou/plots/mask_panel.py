@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from segiou._support.arguments import check_integer, check_kind, check_number, read_several
+from segiou._support.arguments import (
+    check_flag,
+    check_integer,
+    check_kind,
+    check_number,
+    read_several,
+)
 from segiou.inference.paired_runs import names_of
 from segiou.plots.style import COLUMN, PAGE, new_figure, require, short_names
 from segiou.report.pages.error_pictures import (
@@ -103,6 +109,7 @@ def panel(
         If an image or class is unknown, the runs have different classes, or masks cannot be
         drawn, because they were scored from arrays or their files are gone.
     """
+    check_flag("errors", errors)
     several = [runs] if isinstance(runs, Run) else _items("runs", runs, Run)
     models = _models(several, names)
     check_kind("of", of, str, "the name of a class, or TRUTH:PRED")

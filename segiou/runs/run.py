@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import (
+    check_flag,
     check_integer,
     check_kind,
     check_path,
@@ -546,5 +547,6 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
     """
     from segiou.runs.run_writing import merged, write_run
 
+    check_flag("partial", partial)
     runs = [Run.open(path) for path in paths]
     return write_run(output, *merged(runs, [str(run.path) for run in runs], partial=partial))

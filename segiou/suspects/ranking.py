@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_number, names_options, read_several
+from segiou._support.arguments import (
+    check_flag,
+    check_integer,
+    check_kind,
+    check_number,
+    check_path,
+    names_options,
+    read_several,
+)
 from segiou._support.table_files import read_rows
 from segiou._support.text import did_you_mean
 from segiou.inference.paired_runs import check_runs, names_of, same_images
 from segiou.inference.scored_runs import has_volumes, unit_of_pixels
-from segiou.inference.units import Groups, groups_of
+from segiou.inference.units import Groups, group_names, groups_of
 from segiou.metrics.ratio import ratio
 from segiou.runs.run import Run
 from segiou.runs.tables import unusual
@@ -121,12 +129,12 @@ def find_suspects(
     >>> found.regions[0].image, found.regions[0].box
     ('2', ((1, 5), (1, 5)))
     """
-    check_integer("first", first, 1)
-    check_number("max_extent", max_extent, 0, 1)
-    check_integer("min_size", min_size, 0)
-    check_integer("seed", seed, 0)
+    first, seed = check_integer("first", first, 1), check_integer("seed", seed, 0)
+    max_extent = check_number("max_extent", max_extent, 0, 1)
+    min_size = check_integer("min_size", min_size, 0)
     if random_sample is not None:
-        check_integer("random_sample", random_sample, 1)
+        random_sample = check_integer("random_sample", random_sample, 1)
+    check_flag("all_regions", all_regions)
     run, names = _checked(runs)
     pairs = _Pairs.of(run)
     rows = _rows_of_pairs(pairs) if run.plan(KEY) is None else _rows_of_regions(run)
@@ -252,9 +260,10 @@ def _checked(runs: Sequence[Run]) -> tuple[Run, tuple[str, ...]]:
 
 def _units(run: Run, groups: Groups | None) -> Ints:
     """The unit of each image, (N,)."""
-    names = groups_of(run.ids, groups)
-    if names is None:
+    chosen = groups_of(run.ids, groups)
+    if chosen is None:
         return np.arange(len(run))
+    names = group_names(chosen, run.ids)
     numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return np.array([numbers[name] for name in names], np.int64)
 
@@ -267,6 +276,7 @@ def _hidden(run: Run, label: str | None, omit: str | Iterable[str]) -> NDArray[n
         hidden[:] = True
         hidden[_class("label", label, names)] = False
     for text in [omit] if isinstance(omit, str) else read_several("omit", omit, "class names"):
+        check_kind("a class of omit", text, str, "a name, or two names as in 'road:car'")
         if text in names:
             hidden[names.index(text)] = hidden[:, names.index(text)] = True
             continue
@@ -281,6 +291,7 @@ def _hidden(run: Run, label: str | None, omit: str | Iterable[str]) -> NDArray[n
 
 
 def _class(what: str, name: str, names: Sequence[str]) -> int:
+    check_kind(what, name, str, "the name of a class")
     if name not in names:
         hint = did_you_mean(name, names)
         msg = f"{what}: unknown class {name!r}; choose from {', '.join(names)}{hint}"
@@ -484,6 +495,7 @@ def _verdicts(path: str | Path | None) -> dict[_Key, str]:
     """The verdict on each region of a table."""
     if path is None:
         return {}
+    check_path("reviewed", path)
     columns = ("image", "label", "suggestion", "box", "verdict")
     verdicts: dict[_Key, str] = {}
     for number, row in enumerate(read_rows(Path(path).expanduser(), columns), 1):

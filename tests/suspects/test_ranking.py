@@ -264,3 +264,36 @@ def test_golden_cases(case):
     without = run_from_counts(run.options, run.images)
     images = find_suspects(without, groups=expected["units"]).images
     assert [one.score for one in images] == pytest.approx(expected["image_scores_of_pairs"])
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a", "b"], "group"),
+        (["a", "b", "c", "d", "e"], "group"),
+        ({"0": "a", "1": "b"}, "no group for 2"),
+    ],
+)
+def test_every_image_has_a_group(groups, message):
+    truth = np.zeros((4, 8, 8), int)
+    pred = truth.copy()
+    pred[:, 1:5, 1:5] = 1
+    run = segiou.score(truth, pred, labels=2, measures=["suspects"])
+    with pytest.raises(ValueError, match=message):
+        segiou.find_suspects(run, groups=groups)
+    assert len(segiou.find_suspects(run, groups=["a", "a", "b", "b"]).regions) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"all_regions": "no"}, "all_regions must be True or False"),
+        ({"label": 1}, "label must be the name of a class"),
+        ({"omit": [1]}, "a class of omit must be a name"),
+        ({"reviewed": 1}, "reviewed must be a path"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(options, message):
+    run = segiou.score([[[0, 1]]], [[[1, 1]]], labels=2)
+    with pytest.raises(TypeError, match=message):
+        segiou.find_suspects(run, **options)

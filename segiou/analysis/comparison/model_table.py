@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from segiou._support.arguments import check_flag
 from segiou._support.numbers import shown, shown_range
 from segiou._support.text import Json, listed, plain
 from segiou.analysis.comparison import text as comparison_text
@@ -239,6 +240,7 @@ def model_table(
     >>> [(row["class"], round(row["iou:old"], 4), row["iou:new"]) for row in found.rows()]
     [('0', 0.6154, 1.0), ('1', 0.375, 1.0), ('mean', 0.4952, 1.0)]
     """
+    check_flag("intervals", intervals)
     several = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
     comparisons = compare_scores(*runs, metrics=several, **options).comparisons
     chosen = {name: options[name] for name in _OF_INTERVALS if name in options}

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import numbers, text
-from segiou._support.arguments import check_kind, check_level, check_number, names_options
+from segiou._support.arguments import (
+    check_flag,
+    check_kind,
+    check_level,
+    check_number,
+    names_options,
+)
 from segiou._support.table_files import check_columns
 from segiou.analysis.slices.result import (
     FEWEST,
@@ -134,7 +140,9 @@ def slices(
     >>> [(one.name, round(one.score, 3)) for one in found]
     [('time=day', 1.0), ('time=night', 0.583)]
     """
-    check_level("level", level)
+    level = check_level("level", level)
+    check_flag("search", search)
+    check_flag("by_class", by_class)
     check_kind("mix", mix, (Mapping, type(None)), "a mapping from columns to shares of values")
     check_kind("against", against, (str, type(None)), "a value of a column")
     if not 1 <= len(check_runs("slices", runs)) <= 2:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou._support.arguments import check_flag
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import capital, nouns
@@ -409,6 +410,7 @@ def write_html(
 
 def write_page(path: str | Path, render: Callable[..., str], *, overwrite: bool) -> Path:
     """Write the result of ``render(folder=…)``: one file, or a folder with its index last."""
+    check_flag("overwrite", overwrite)
     folder = Path(path).expanduser()
     if not str(path).endswith(("/", os.sep)) and not folder.is_dir():
         return write_whole(path, render(folder=None))
