@@ -52,7 +52,7 @@ def packages_in(package: str) -> list[str]:
     import os
 
     folders = [folder for path in sys.modules[package].__path__ for folder in os.scandir(path)]
-    return [one.name for one in folders if os.access(f"{one.path}/__init__.pyi", os.F_OK)]
+    return [folder.name for folder in folders if os.access(f"{folder.path}/__init__.pyi", os.F_OK)]
 
 
 def homes_of(package: str) -> dict[str, str]:

@@ -167,7 +167,9 @@ def check_options(hook: type, options: Mapping[str, Any], kind: Any) -> None:
     import inspect
 
     parameters = [*inspect.signature(hook.__init__).parameters.values()][1:]  # type: ignore[misc]
-    names = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
+    names = [
+        parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD
+    ]
     check_names(hook.__name__, options, [*names, *kind.__annotations__])
 
 
@@ -181,7 +183,7 @@ def names_options(function: F, *, also: Iterable[str] = ()) -> F:
     @wraps(function)
     def checked(*arguments: Any, **given: Any) -> Any:
         if not options.issuperset(given):
-            check_names(name, given, [one for one in known if one != "self"])
+            check_names(name, given, [name for name in known if name != "self"])
         return function(*arguments, **given)
 
     return cast("F", checked)

@@ -198,8 +198,8 @@ class _Pair:
 def limits_of(threshold: Any, number: int) -> list[float]:
     """The thresholds of this number of channels."""
     several: list[float] = [threshold] * number if np.ndim(threshold) == 0 else list(threshold)
-    for one in several:
-        if math.isnan(check_number("threshold", one)):
+    for limit in several:
+        if math.isnan(check_number("threshold", limit)):
             msg = "threshold must be a number, got NaN"
             raise ValueError(msg)
     if len(several) != number:

@@ -22,7 +22,7 @@ def read_sets(
 ) -> Side:
     """A mask of sets of class values; a label map has one class per pixel, if ``sets`` is empty."""
     if sets:
-        return values, [codes.codes_of(np.array(one)).tolist() for one in sets]
+        return values, [codes.codes_of(np.array(members)).tolist() for members in sets]
     indices = codes.codes_of(values)
     if (wrong := indices == codes.undeclared).any():
         raise UndeclaredValuesError(side, count_ids(values[wrong]))

@@ -216,17 +216,17 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
     if len(labels) < 2:
         msg = f"expected the masks of at least two annotators, got {len(labels)}"
         raise ValueError(msg)
-    for k, one in enumerate(labels):
-        if one.shape != labels[0].shape:
-            msg = f"annotator {k} has shape {one.shape}, but annotator 0 has {labels[0].shape}"
+    for k, mask in enumerate(labels):
+        if mask.shape != labels[0].shape:
+            msg = f"annotator {k} has shape {mask.shape}, but annotator 0 has {labels[0].shape}"
             raise ValueError(msg)
     ignored = [int(ignore)] if isinstance(ignore, int | np.integer) else [int(v) for v in ignore]
     small = np.min_scalar_type(-num_classes)
     read = np.full((len(labels), *labels[0].shape), UNDECIDED, small)
-    for k, one in enumerate(labels):
-        labelled = ~np.isin(one, ignored) if ignored else ...
-        _refuse_undeclared(one[labelled], k, num_classes)
-        read[k, ...][labelled] = one[labelled]
+    for k, mask in enumerate(labels):
+        labelled = ~np.isin(mask, ignored) if ignored else ...
+        _refuse_undeclared(mask[labelled], k, num_classes)
+        read[k, ...][labelled] = mask[labelled]
     return read
 
 

@@ -261,10 +261,10 @@ class ClassOptions:
 
 
 def _check_valued(labels: LabelSet) -> None:
-    for one in labels.classes:
-        if not one.values:
+    for entry in labels.classes:
+        if not entry.values:
             msg = (
-                f"class {one.name!r} has no values; list the file values that map to it (only "
+                f"class {entry.name!r} has no values; list the file values that map to it (only "
                 "pred_labels may have classes without values, which are never predicted)"
             )
             raise ValueError(msg)

@@ -120,8 +120,8 @@ class LabelSet:
             check_kind(name, getattr(self, name), str, "text")
         wanted = "a sequence of LabelClass; LabelSet.from_names makes them from names"
         classes = read_several("classes", self.classes, wanted)
-        for one in classes:
-            check_kind("classes", one, LabelClass, wanted)
+        for entry in classes:
+            check_kind("classes", entry, LabelClass, wanted)
         check_kind("groups", self.groups, Mapping, "a mapping from group to class names")
         groups = {
             group: tuple(read_several(f"group {group!r}", members, "a list of class names"))
@@ -212,9 +212,9 @@ class LabelSet:
         """Values that :func:`unnamed` classes of colours got in the order of their frequency."""
         return frozenset(
             value
-            for one in self.classes
-            for value in one.values
-            if [one.name] == [unnamed(hex_color(color)) for color in one.colors]
+            for entry in self.classes
+            for value in entry.values
+            if [entry.name] == [unnamed(hex_color(color)) for color in entry.colors]
         )
 
     @property

@@ -90,7 +90,7 @@ def load_labels(
 def presets_with(colors: Collection[Color]) -> Iterator[LabelSet]:
     """Presets that have all of several colours."""
     for preset in map(load_labels, labelset_names() if len(colors) > 2 else ()):
-        of_classes = {rgb for one in preset.classes for rgb in one.colors}
+        of_classes = {rgb for entry in preset.classes for rgb in entry.colors}
         if of_classes.union(preset.ignore_colors).issuperset(colors):
             yield preset
 

@@ -103,7 +103,7 @@ def _rows(parsed: argparse.Namespace) -> list[dict[str, str]]:
 
 def _names(labels: LabelSet) -> dict[str, str]:
     """The class of each value, as text."""
-    return {str(value): one.name for one in labels.classes for value in one.values}
+    return {str(value): entry.name for entry in labels.classes for value in entry.values}
 
 
 def _points(rows: list[dict[str, str]], columns: str) -> list[tuple[float, float]]:

@@ -280,22 +280,22 @@ class _Estimator:
         """All estimates."""
         count = len(self._names)
         truth, pred = (np.eye(count)[:, :, None], np.eye(count)[:, None, :])
-        one = np.ones((count, count))
+        ones = np.ones((count, count))
         total = float(self._sizes.sum())
         p = np.tensordot(self._sizes, self._shares, 1) / total
         by_class: dict[str, list[Estimate]] = {k: [] for k in ("users", "producers", "f1", "areas")}
         for c in range(count):
-            row, column, both = truth[c] * one, pred[c] * one, truth[c] * pred[c]
+            row, column, both = truth[c] * ones, pred[c] * ones, truth[c] * pred[c]
             no_truth = "" if p[c].any() else f"no sample unit has reference class {self._names[c]}"
             no_pred = "" if p[:, c].any() else self._unmapped(c)
             by_class["users"].append(self._ratio(both, column, reason=no_pred))
             by_class["producers"].append(self._ratio(both, row, reason=no_truth or no_pred))
             by_class["f1"].append(self._ratio(2 * both, row + column, reason=no_truth or no_pred))
-            by_class["areas"].append(self._ratio(row, one, total, reason=no_truth))
+            by_class["areas"].append(self._ratio(row, ones, total, reason=no_truth))
         users, producers, f1, areas = map(tuple, by_class.values())
         return MapAccuracy(
             class_names=self._names,
-            overall=self._ratio(np.eye(count), one),
+            overall=self._ratio(np.eye(count), ones),
             kappa=self._kappa(p),
             users=users,
             producers=producers,

@@ -73,14 +73,14 @@ def map_rows(accuracy: MapAccuracy) -> Iterator[dict[str, Any]]:
 
 def map_html(accuracy: MapAccuracy, facts: dict[str, str]) -> str:
     """The page: scores as bars with whiskers, areas as mapped and as estimated."""
-    ends = [one.high for one in accuracy.areas if not math.isnan(one.high)]
+    ends = [area.high for area in accuracy.areas if not math.isnan(area.high)]
     _, *rows = _table(accuracy)
     context = {
         "accuracy": accuracy,
         "verdict": verdict(accuracy),
         "rows": rows,
         "most": max(
-            [*ends, *accuracy.mapped, *(one.value for one in accuracy.areas if one.value > 0)]
+            [*ends, *accuracy.mapped, *(area.value for area in accuracy.areas if area.value > 0)]
         ),
         "unit": accuracy.unit,
         "estimates": map_parts(accuracy)[-1],
@@ -111,10 +111,10 @@ def _table(accuracy: MapAccuracy) -> Iterator[tuple[str, ...]]:
         yield name, users, producers, f1, shown, mapped, str(sampled[c])
 
 
-def _ratio(one: Estimate) -> str:
-    if math.isnan(one.low):
-        return cell(one.value)
-    return f"{percent(one.value)} ({shown_range(one.low, one.high)})"
+def _ratio(estimate: Estimate) -> str:
+    if math.isnan(estimate.low):
+        return cell(estimate.value)
+    return f"{percent(estimate.value)} ({shown_range(estimate.low, estimate.high)})"
 
 
 def _area(value: float) -> str:
@@ -124,6 +124,6 @@ def _area(value: float) -> str:
     return grouped(round(value)) if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _cells(one: Estimate) -> dict[str, Any]:
+def _cells(estimate: Estimate) -> dict[str, Any]:
     names = ("value", "standard_error", "low", "high", "reason")
-    return {name: plain(getattr(one, name)) for name in names}
+    return {name: plain(getattr(estimate, name)) for name in names}

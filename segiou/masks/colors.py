@@ -219,7 +219,10 @@ def _suspects(palette: bytes, labels: LabelSet) -> frozenset[int]:
     of_class = {i for i, rgb in colors.items() if rgb in owners and i not in owners[rgb][1]}
     greys = {i for i, (r, g, b) in colors.items() if r == g == b and 0 != r != i and r in values}
     greys -= {
-        i for one in labels.classes for i in one.values if colors.get(i, (-1,))[0] in one.values
+        i
+        for entry in labels.classes
+        for i in entry.values
+        if colors.get(i, (-1,))[0] in entry.values
     }
     return frozenset(of_class | greys)
 

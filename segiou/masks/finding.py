@@ -96,7 +96,9 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     masks = masks or _below(root, RASTER_SUFFIXES) or _below(root, ARRAY_SUFFIXES)
     masks = masks or _below(root, _plugin_suffixes())
     if not masks:
-        layout = next((text for one, text in _LAYOUT_FILES.items() if (root / one).is_file()), None)
+        layout = next(
+            (text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None
+        )
         if layout is not None:
             msg = f"{root}: {layout}"
             raise ValueError(msg)

@@ -175,7 +175,9 @@ class RawMask(NamedTuple):
 
 def void_value(value: int, labels: LabelSet) -> int:
     """Void's value in a file, or another value if a class has it."""
-    return next(one for one in (value, *VOID_VALUES) if one not in labels.declared_values)
+    return next(
+        candidate for candidate in (value, *VOID_VALUES) if candidate not in labels.declared_values
+    )
 
 
 def check_content(data: bytes, path: str | Path) -> None:
@@ -192,7 +194,7 @@ def image_shape(shape: tuple[int, ...], other: tuple[int, ...] = ()) -> tuple[in
     >>> image_shape((1, 4, 3)), image_shape((4, 3, 1)), image_shape((4, 1, 1), (4, 1))
     ((4, 3), (4, 3), (4, 1))
     """
-    longer, others = (tuple(n for n in one if n > 1) for one in (shape, other))
+    longer, others = (tuple(n for n in lengths if n > 1) for lengths in (shape, other))
     if len(shape) < 3:
         return shape
     if len(longer) == 2:

@@ -364,7 +364,7 @@ def _check_named(values: NDArray[Any], path: str | Path, labels: LabelSet) -> No
     """MaskError if values are those that colours without a name got by their frequency."""
     meant = [v for v in np.unique(values).tolist() if v in labels.unnamed_colors]
     if meant:
-        name = next(one.name for one in labels.classes if meant[0] in one.values)
+        name = next(entry.name for entry in labels.classes if meant[0] in entry.values)
         problem = (
             f"has value {meant[0]}, but label set {labels.name!r} numbers its colours by frequency "
             f"(class {name!r}); give the classes their names, and the values of these masks"

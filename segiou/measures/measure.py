@@ -85,7 +85,7 @@ class Measure(ABC):
         ValueError
             If a field is given without ``--KEY``.
         """
-        values = {one.name: given.get(f"{cls.key}_{one.name}") for one in fields(cls)}
+        values = {field.name: given.get(f"{cls.key}_{field.name}") for field in fields(cls)}
         chosen = {name: value for name, value in values.items() if value is not None}
         if not given.get(cls.key):
             usual: dict[str, Any] = {

@@ -145,8 +145,8 @@ def read_measures(measures: Any, **short: Any) -> tuple[Measure, ...]:
     by_key: dict[str, Measure] = {}
     asked = {key: choice for key, choice in short.items() if choice not in (None, False)}
     several = [measure_of(key).of(choice) for key, choice in asked.items()]
-    for one in (*several, *read_several("measures", measures, wanted)):
-        chosen = measure_of(one).of(True) if isinstance(one, str) else one
+    for choice in (*several, *read_several("measures", measures, wanted)):
+        chosen = measure_of(choice).of(True) if isinstance(choice, str) else choice
         check_kind("each of measures", chosen, Measure, wanted)
         check_key(type(chosen))
         if by_key.setdefault(chosen.key, chosen) != chosen:
@@ -293,9 +293,9 @@ def is_taken(score: str) -> bool:
 def check_scores(plans: Iterable[Plan]) -> None:
     """Raise ValueError for a score whose name is taken, or reads as that of a mean only."""
     owners: dict[str, str] = {}
-    own, foreign = [], []
-    for plan in plans:
-        (own if is_own(type(plan.measure)) else foreign).append(plan)
+    several = [*plans]
+    own = [plan for plan in several if is_own(type(plan.measure))]
+    foreign = [plan for plan in several if plan not in own]
     columns = {c.name.partition(":")[0] for plan in own if foreign for c in plan.image_columns}
     for plan in foreign:
         package = package_of(type(plan.measure))

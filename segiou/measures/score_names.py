@@ -86,16 +86,16 @@ def _check_known_measure(text: str, score: str) -> None:
 
 
 def members_of(
-    one: ScoreName,
+    name: ScoreName,
     class_names: Sequence[str],
     groups: Iterable[tuple[str, tuple[int, ...]]],
     options: ClassOptions | None,
 ) -> dict[str, tuple[int, ...]] | None:
     """The classes of the structures that a score is of; None if it is of single classes."""
-    if one.score in CASE_SCORES:
+    if name.score in CASE_SCORES:
         return None if options is None else options.structures
-    members = dict(groups).get(one.row) if one.score in PIXEL_SCORES else None
-    return None if members is None or one.row in class_names else {one.row: members}
+    members = dict(groups).get(name.row) if name.score in PIXEL_SCORES else None
+    return None if members is None or name.row in class_names else {name.row: members}
 
 
 def rows_of_score(name: str, options: ClassOptions, plans: Iterable[Plan] = ()) -> tuple[str, ...]:
@@ -109,12 +109,12 @@ def rows_of_score(name: str, options: ClassOptions, plans: Iterable[Plan] = ()) 
     return (*options.labels.class_names, *groups) if known[name].per_class else ()
 
 
-def not_measured(one: ScoreName) -> ValueError:
+def not_measured(name: ScoreName) -> ValueError:
     """The error for a score that was not measured, with the option that measures it."""
-    if one.score in CASE_SCORES:
-        return ValueError(f"{one} was not measured; it is a score of volumes")
-    flags = flag_of(measure_of_score(one.score) or "", one.score)
-    return ValueError(f"{one} was not measured; score with {flags}")
+    if name.score in CASE_SCORES:
+        return ValueError(f"{name} was not measured; it is a score of volumes")
+    flags = flag_of(measure_of_score(name.score) or "", name.score)
+    return ValueError(f"{name} was not measured; score with {flags}")
 
 
 def row_of(name: str, rows: Sequence[str], score: str) -> int:

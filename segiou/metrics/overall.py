@@ -218,8 +218,11 @@ def cohen_kappa(counts: Counts, xp: Any = np) -> Floats:
     >>> round(float(cohen_kappa(Counts(tp=[1, 1], fp=[1, 0], fn=[0, 1], tn=[1, 1]))), 4)
     0.4
     """
-    one = _labelled(counts, "cohen_kappa", xp)
-    return ratio(one.covariance, xp.sum(one.truth * (one.total[..., None] - one.pred), -1))
+    labelled = _labelled(counts, "cohen_kappa", xp)
+    return ratio(
+        labelled.covariance,
+        xp.sum(labelled.truth * (labelled.total[..., None] - labelled.pred), -1),
+    )
 
 
 def matthews_correlation(counts: Counts, xp: Any = np) -> Floats:
@@ -251,12 +254,12 @@ def matthews_correlation(counts: Counts, xp: Any = np) -> Floats:
     >>> float(matthews_correlation(Counts(tp=[2, 2], fp=[0, 0], fn=[0, 0], tn=[2, 2])))
     1.0
     """
-    one = _labelled(counts, "matthews_correlation", xp)
+    labelled = _labelled(counts, "matthews_correlation", xp)
     # s² − Σ x² = Σ x (s − x), and the sum of products does not cancel.
-    spread_truth = xp.sum(one.truth * (one.total[..., None] - one.truth), -1)
-    spread_pred = xp.sum(one.pred * (one.total[..., None] - one.pred), -1)
-    spread_pred = spread_pred + one.unassigned * (one.total - one.unassigned)
-    return ratio(one.covariance, xp.sqrt(spread_pred * spread_truth))
+    spread_truth = xp.sum(labelled.truth * (labelled.total[..., None] - labelled.truth), -1)
+    spread_pred = xp.sum(labelled.pred * (labelled.total[..., None] - labelled.pred), -1)
+    spread_pred = spread_pred + labelled.unassigned * (labelled.total - labelled.unassigned)
+    return ratio(labelled.covariance, xp.sqrt(spread_pred * spread_truth))
 
 
 def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None) -> Floats:

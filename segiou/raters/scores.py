@@ -77,7 +77,7 @@ def _missing(
     votes: Sequence[Votes], ids: Sequence[str], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     cases = {
-        name: tuple(id for id, one in zip(ids, votes, strict=True) if not one.has_case[k])
+        name: tuple(id for id, vote in zip(ids, votes, strict=True) if not vote.has_case[k])
         for k, name in enumerate(names)
     }
     return {name: lacking for name, lacking in cases.items() if lacking}

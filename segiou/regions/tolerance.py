@@ -114,7 +114,7 @@ def read_tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
         values = (values,)
     several = read_several(name, values, "a number, a string such as '2%', or several of them")
     read = tuple(Tolerance.of(v) for v in several)
-    check_different(name, [str(one) for one in read])
+    check_different(name, [str(tolerance) for tolerance in read])
     return read
 
 

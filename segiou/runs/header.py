@@ -124,14 +124,14 @@ class Header:
         """The arrays that the measures count in an image."""
         from segiou.measures.parts import merged_layout
 
-        return merged_layout({key: one.layout for key, one in self._stored.items()})
+        return merged_layout({key: measure.layout for key, measure in self._stored.items()})
 
     @property
     def _stored(self) -> dict[str, Stored]:
         """All measures by key, in the order of their counts."""
         stored: list[Stored] = [*self.plans]
-        for one in self.unread:
-            stored.insert(one.place, one)
+        for measure in self.unread:
+            stored.insert(measure.place, measure)
         return {entry.key: entry for entry in stored}
 
     def missing_shards(self) -> str:
@@ -195,8 +195,8 @@ class Header:
         measures = ("plans", "unread", "layout")
         entries = {name: value for name, value in vars(self).items() if name not in measures}
         stored: dict[str, Any] = {
-            key: dict(one.data) if isinstance(one, UnreadMeasure) else entry_of(one)
-            for key, one in self._stored.items()
+            key: dict(measure.data) if isinstance(measure, UnreadMeasure) else entry_of(measure)
+            for key, measure in self._stored.items()
         }
         return {
             **entries,
@@ -240,8 +240,8 @@ class Header:
             read_entry(key, entry, place, read["options"], given)
             for place, (key, entry) in enumerate(measures.items())
         ]
-        unread = tuple(one for one in stored if isinstance(one, UnreadMeasure))
-        plans = tuple(one for one in stored if not isinstance(one, UnreadMeasure))
+        unread = tuple(measure for measure in stored if isinstance(measure, UnreadMeasure))
+        plans = tuple(measure for measure in stored if not isinstance(measure, UnreadMeasure))
         return cls(**read, plans=plans, unread=unread)
 
 

@@ -223,8 +223,8 @@ class RunCounts(Drawable):
         index : int
             Position of the image in the run.
         """
-        one = self._loaded.take([range(len(self))[index]])
-        return SparseConfusionCounts(self.options.num_classes, one.summed())
+        image = self._loaded.take([range(len(self))[index]])
+        return SparseConfusionCounts(self.options.num_classes, image.summed())
 
     @cached_property
     def _loaded(self) -> Columns:

@@ -178,7 +178,7 @@ def stored_difference(mine: Stored, theirs: Stored) -> str:
 def _options_differ(mine: Stored, theirs: Stored) -> str:
     if not isinstance(mine, UnreadMeasure) and not isinstance(theirs, UnreadMeasure):
         return str(mine.difference(theirs))
-    entries = [_entry(one) for one in (mine, theirs)]
+    entries = [_entry(measure) for measure in (mine, theirs)]
     ways = [{**entry.get("options", {}), **entry.get("masks", {})} for entry in entries]
     return "; ".join(
         f"{mine.key} is scored with {name} {ways[0].get(name)!r} here and "
@@ -191,14 +191,14 @@ def _options_differ(mine: Stored, theirs: Stored) -> str:
 def _counts_differ(mine: Stored, theirs: Stored) -> str:
     """Whether packages count the same options into other arrays or versions."""
     layouts = _layouts_differ(mine.layout, theirs.layout, "here", "there")
-    versions = [_entry(one).get("version", 1) for one in (mine, theirs)]
+    versions = [_entry(measure).get("version", 1) for measure in (mine, theirs)]
     if not layouts and versions[0] == versions[1]:
         return ""
     difference = layouts or f"version {versions[0]} here and {versions[1]} there"
-    packages = [_entry(one).get("package", "?") for one in (mine, theirs)]
+    packages = [_entry(measure).get("package", "?") for measure in (mine, theirs)]
     return f"{mine.key} was counted by {packages[0]} here and {packages[1]} there: {difference}"
 
 
-def _entry(one: Stored) -> Mapping[str, Any]:
-    entry: Any = one.data if isinstance(one, UnreadMeasure) else plain(entry_of(one))
+def _entry(measure: Stored) -> Mapping[str, Any]:
+    entry: Any = measure.data if isinstance(measure, UnreadMeasure) else plain(entry_of(measure))
     return dict(entry)

@@ -21,7 +21,7 @@ _TRIED = 8
 
 def annotations_text(job: Job, problems: Sequence[Problem]) -> str:
     """The annotation file of a side whose files are photographs; empty if there is none."""
-    photographs = [one.where for one in problems if one.text.startswith(_PHOTOGRAPH)]
+    photographs = [problem.where for problem in problems if problem.text.startswith(_PHOTOGRAPH)]
     if not photographs or len(photographs) < len(problems):
         return ""
     for source in map(place_of, job.sources):

@@ -196,7 +196,7 @@ class Clusters:
             LabelClass(name, tuple(self.values[self.matched == index].tolist()))
             for index, name in enumerate(self.classes.labels.class_names)
         )
-        kept = tuple(one for one in of_class if one.values)
+        kept = tuple(entry for entry in of_class if entry.values)
         labels = LabelSet(f"clusters ({self.how})", kept)
         return replace(self.classes, pred_labels=labels, unassigned="count")
 

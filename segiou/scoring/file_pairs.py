@@ -62,8 +62,8 @@ def _check_folders(
     """Raise a DataError if folders with the same files may be classes that have no names."""
     if not all(name.isdecimal() for name in labels.class_names):
         return
-    for one, other, where in zip(files, files[::-1], roots, strict=True):
-        if (layout := folders_of_masks(one, other)) is not None:
+    for side, other_side, where in zip(files, files[::-1], roots, strict=True):
+        if (layout := folders_of_masks(side, other_side)) is not None:
             text = (
                 f"has several folders with the same files ({listed(list(layout[1]), 8)}); if they "
                 "are classes, pass all class names in the order of their values in the other "
@@ -75,8 +75,8 @@ def _check_folders(
 
 def _check_objects(files: Sequence[Mapping[str, str]], roots: Sequence[str]) -> None:
     """Raise a DataError if the files of a side are objects of images with the names of others."""
-    for one, other, where in zip(files, files[::-1], roots, strict=True):
-        if (pattern := object_layout(one, other)) is not None:
+    for side, other_side, where in zip(files, files[::-1], roots, strict=True):
+        if (pattern := object_layout(side, other_side)) is not None:
             text = (
                 f"has one file per object; pass class_files={pattern!r}, objects='labels' "
                 f"(--class-files '{pattern}' --objects labels); to count pixels of two classes "

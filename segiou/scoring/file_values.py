@@ -42,43 +42,53 @@ class FileContent:
 
 def segments_of(read: Iterable[FileContent | Problem]) -> Iterator[tuple[tuple[str, int], ...]]:
     """Names and values of the segments of each file."""
-    for one in read:
-        if isinstance(one, FileContent) and one.mask.volume is not None:
-            yield one.mask.volume.segments
+    for content in read:
+        if isinstance(content, FileContent) and content.mask.volume is not None:
+            yield content.mask.volume.segments
 
 
 def with_segment_values(
-    one: FileContent | Problem, wanted: Mapping[str, int]
+    content: FileContent | Problem, wanted: Mapping[str, int]
 ) -> FileContent | Problem:
     """The content with the wanted values for its named segments, as it is scored."""
-    if isinstance(one, Problem) or one.mask.volume is None or not one.mask.volume.segments:
-        return one
-    new = {value: wanted[name] for name, value in one.mask.volume.segments}
+    if (
+        isinstance(content, Problem)
+        or content.mask.volume is None
+        or not content.mask.volume.segments
+    ):
+        return content
+    new = {value: wanted[name] for name, value in content.mask.volume.segments}
     pixels: Counter[Any] = Counter()
-    for value, number in one.pixels.items():
+    for value, number in content.pixels.items():
         pixels[new.get(value, value)] += number
-    segments = tuple((name, wanted[name]) for name, _ in one.mask.volume.segments)
-    volume = replace(one.mask.volume, segments=segments)
-    return replace(one, pixels=pixels, mask=one.mask._replace(volume=volume))
+    segments = tuple((name, wanted[name]) for name, _ in content.mask.volume.segments)
+    volume = replace(content.mask.volume, segments=segments)
+    return replace(content, pixels=pixels, mask=content.mask._replace(volume=volume))
 
 
 def with_greys_as_values(
     read: Sequence[FileContent | Problem], labels: LabelSet | None
 ) -> list[FileContent | Problem]:
     """The files with colours that are all grey as values, as they are scored without colours."""
-    of_colors = [one for one in read if isinstance(one, FileContent) and one.what == "colors"]
+    of_colors = [
+        content for content in read if isinstance(content, FileContent) and content.what == "colors"
+    ]
     has_colors = labels is not None and labels.has_colors
     greys = {f"#{value:02x}{value:02x}{value:02x}": value for value in range(256)}
-    if not of_colors or has_colors or any(one.pixels.keys() - greys.keys() for one in of_colors):
+    if (
+        not of_colors
+        or has_colors
+        or any(content.pixels.keys() - greys.keys() for content in of_colors)
+    ):
         return [*read]
 
-    def converted(one: FileContent | Problem) -> FileContent | Problem:
-        if not isinstance(one, FileContent) or one.what != "colors":
-            return one
-        pixels = Counter({greys[color]: number for color, number in one.pixels.items()})
-        return replace(one, what="values", pixels=pixels)
+    def converted(content: FileContent | Problem) -> FileContent | Problem:
+        if not isinstance(content, FileContent) or content.what != "colors":
+            return content
+        pixels = Counter({greys[color]: number for color, number in content.pixels.items()})
+        return replace(content, what="values", pixels=pixels)
 
-    return [converted(one) for one in read]
+    return [converted(content) for content in read]
 
 
 def read_values(source: Source, path: str) -> FileContent | Problem:

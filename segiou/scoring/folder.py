@@ -271,7 +271,9 @@ def score_folder(
     """
     arguments: dict[str, Any] = dict(locals())
     chosen = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
-    implied = (type(one).class_names({one.key: one}) for one in chosen if labels is None)
+    implied = (
+        type(measure).class_names({measure.key: measure}) for measure in chosen if labels is None
+    )
     given = next((names for names in implied if names is not None), labels)
     arguments["labels"] = labels_of(given, (truth, pred))
     calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)

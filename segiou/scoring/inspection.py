@@ -279,7 +279,9 @@ def inspect_folder(
     segments = joined(segments_of(read))
     of_classes = {name: v for name, v in values_of(labels).items() if name in segments}
     named = joined([of_classes.items(), *segments_of(read)])
-    matched = [with_segment_values(one, named) for one in with_greys_as_values(read, labels)]
+    matched = [
+        with_segment_values(content, named) for content in with_greys_as_values(read, labels)
+    ]
     masks, preds = matched[: len(paths)], matched[len(paths) :]
     inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)
     if not single and (layout := class_layout(source.find())):
@@ -289,8 +291,8 @@ def inspect_folder(
         return inspection
     of_pred = _with_palette(summary_of(str(pred), preds, labels), preds, labels)
     declared = labels or LabelSet.from_names([f"value {value}" for value in range(256)])
-    if one := clash_of_sides(_palettes_of(masks), _palettes_of(preds), declared):
-        of_pred = replace(of_pred, suspicions=(" ".join(one), *of_pred.suspicions))
+    if texts := clash_of_sides(_palettes_of(masks), _palettes_of(preds), declared):
+        of_pred = replace(of_pred, suspicions=(" ".join(texts), *of_pred.suspicions))
     return replace(
         inspection,
         problems=inspection.problems + of_pred.problems,
@@ -347,7 +349,7 @@ def _with_palette(
     found = [clash(files)]
     if labels is None:  # greys are compared with the indices as values
         found.append(_contradicting(files, LabelSet.from_names([f"value {v}" for v in range(256)])))
-    of_sets = [_contradicting(files, one) for one in _with_colors(files, labels)]
+    of_sets = [_contradicting(files, label_set) for label_set in _with_colors(files, labels)]
     # A palette whose indices are the values of one preset may have the colours of others.
     found += of_sets if all(of_sets) else []
     warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, found))

@@ -108,10 +108,12 @@ class Job:
         given : mapping
             The arguments; others are ignored.
         """
-        arguments = {one.name: given[one.name] for one in fields(cls) if one.name in given}
+        arguments = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         arguments["protocol"] = load_protocol(given["protocol"] or "segiou")
         arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
-        implied = {name: x for one in arguments["measures"] for name, x in one.reading.items()}
+        implied = {
+            name: x for measure in arguments["measures"] for name, x in measure.reading.items()
+        }
         arguments["reading"] = Reading(**implied | Reading.of(given).chosen)
         arguments["pair_by"] = PairOptions.of(given)
         if (match := arguments["reading"].match) is not None:

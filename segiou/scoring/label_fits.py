@@ -160,7 +160,7 @@ def ids_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     found = []
     for place, (side, source) in enumerate(sides.items()):
         read = (read_values(source, pair.sides[place]) for pair in sample)
-        pixels = (one.pixels for one in read if isinstance(one, FileContent))
+        pixels = (content.pixels for content in read if isinstance(content, FileContent))
         declared = options.labels.declared_values.union(options.ignore)
         values = {*chain.from_iterable(pixels)} - declared
         found += [side] * may_be_ids([*values], options)

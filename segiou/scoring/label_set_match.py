@@ -91,8 +91,8 @@ def matches(
     """Matches of label sets with a class that occurs; those that declare everything first."""
     every = [match_of(candidate, values, colors) for candidate in candidates]
     return sorted(
-        (one for one in every if one.classes_seen),
-        key=lambda one: (one.undeclared, -one.quality, one.num_classes),
+        (match for match in every if match.classes_seen),
+        key=lambda match: (match.undeclared, -match.quality, match.num_classes),
     )
 
 

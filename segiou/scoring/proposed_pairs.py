@@ -100,11 +100,11 @@ def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
     doubled = {key for key, _ in pairing.duplicates}
     pairs = tuple(pair for pair in pairing.pairs if pair.id not in doubled)
     kept = [
-        (replace(one, places=truth | pred), other)
+        (replace(proposal, places=truth | pred), other)
         for truth, pred in product(*choices)
         if (truth or pred) and (other := replace(job, **truth | pred))
-        for one in _of_job(other)
-        if len(one.found.pairs) > len(pairs)
+        for proposal in _of_job(other)
+        if len(proposal.found.pairs) > len(pairs)
     ]
     unclear = () if pairing.missing or pairing.extra or not pairs else pairing.duplicates
     pairing = replace(pairing, pairs=pairs, duplicates=unclear)
@@ -117,7 +117,11 @@ def _of_job(job: Job) -> list[Proposal]:
         found = pair_sources(*job.sources, job)
     except ValueError:  # such as places in archives
         return []
-    return [one for one in (Proposal(found, {}), *found.proposals) if not one.found.duplicates]
+    return [
+        proposal
+        for proposal in (Proposal(found, {}), *found.proposals)
+        if not proposal.found.duplicates
+    ]
 
 
 def _best(
@@ -130,11 +134,11 @@ def _best(
     if len(tried) < len(trials) or not tried:
         return pairing, None
     if good := [trial for trial in tried if not trial.problems]:
-        means = {id(one): float(np.nan_to_num(one.run.report().mean_iou)) for one in good}
-        distinct = {round(means[id(one)], 9): one for one in reversed(good)}
+        means = {id(trial): float(np.nan_to_num(trial.run.report().mean_iou)) for trial in good}
+        distinct = {round(means[id(trial)], 9): trial for trial in reversed(good)}
         most = max(distinct)
         kept = [distinct[mean] for mean in sorted(distinct, reverse=True) if 2 * mean >= most]
-        shown = [replace(one.proposal, mean_iou=means[id(one)]) for one in kept]
+        shown = [replace(trial.proposal, mean_iou=means[id(trial)]) for trial in kept]
         return replace(pairing, proposals=tuple(shown)), kept[0]
     best = min(tried, key=lambda trial: trial.undeclared)
     return replace(pairing, proposals=(best.proposal,)), best
@@ -158,5 +162,7 @@ def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
     scorer = scorer_of(job, found, header)
     results = scorer(pairs)
     counted = [result for result in results if isinstance(result, ImageCount)]
-    problems = [one for result in results if not isinstance(result, ImageCount) for one in result]
+    problems = [
+        problem for result in results if not isinstance(result, ImageCount) for problem in result
+    ]
     return Trial(given, job, proposal, scorer, pairs, Run(header, Columns.of(counted)), problems)

@@ -38,7 +38,7 @@ _Side = tuple[Source, Sequence[str]]
 
 def unused_options(job: Job, pairs: Sequence[Pair]) -> Iterator[str]:
     """A sentence for each option of a job that none of its pairs uses."""
-    implied = {name: value for one in job.measures for name, value in one.reading.items()}
+    implied = {name: value for measure in job.measures for name, value in measure.reading.items()}
     chosen = job.reading.chosen
     given = {name: value for name, value in chosen.items() if implied.get(name) != value}
     paths = [pair.truth for pair in pairs], [pair.pred for pair in pairs]

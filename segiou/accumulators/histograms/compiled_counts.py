@@ -88,7 +88,7 @@ class CompiledScores:
             nan = ops.xp.any(ops.xp.isnan(probabilities), axis=0) & valid
             outside = ((probabilities < 0) | (probabilities > 1)) & valid
             binned = self._index(probabilities), ops.wide(ops.xp.round(probabilities * 2.0**24), 32)
-        ends = [ops.total(one) for one in (t == classes, bad, nan, outside)]
+        ends = [ops.total(pixels) for pixels in (t == classes, bad, nan, outside)]
         largest = ops.largest(ops.xp.where(bad, values, NONE_MET))
         sums = ops.join([*self._counted(t, valid, raw, *binned), *ends])
         return DeviceCount(ops, sums, ops.join([largest] * NUM_MAXIMA))
@@ -118,8 +118,8 @@ class CompiledScores:
         top = ops.wide(xp.argmax(raw, axis=0), 32)
         rows = [2 * (c * number + index[c]) + ops.wide(t == c, 32) for c in range(self._classes)]
         chosen = [top == c for c in range(self._classes)]
-        top_index = sum(xp.where(one, index[c], 0) for c, one in enumerate(chosen))
-        best = sum(xp.where(one, units[c], 0) for c, one in enumerate(chosen))
+        top_index = sum(xp.where(is_top, index[c], 0) for c, is_top in enumerate(chosen))
+        best = sum(xp.where(is_top, units[c], 0) for c, is_top in enumerate(chosen))
         rows.append(2 * (self._classes * number + top_index) + ops.wide(top == t, 32))
         cells = [ops.histogram(xp.where(valid, row, self._top), self._top + 1) for row in rows]
         table = reduce(lambda a, b: a + b, cells)[:-1]

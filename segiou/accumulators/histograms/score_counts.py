@@ -293,7 +293,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
             if self.regions:
                 own_regions = count_overlaps(codes, plane[None], self.bins, activation)
-                named["overlaps"][c], named["numbers"][c] = (one[0] for one in own_regions)
+                named["overlaps"][c], named["numbers"][c] = (counts[0] for counts in own_regions)
         cells[self._places["ignored"]] = 0 if valid is None else int((~valid).sum())
         return cells
 

@@ -31,7 +31,7 @@ def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
         if "annotations" in first:
             return (image_of_task(number, task, path) for number, task in enumerate(data, 1))
         if first.keys() & {"annotation_id", "annotator"}:
-            return (image_of_task(i, as_task(one), path) for i, one in enumerate(data, 1))
+            return (image_of_task(i, as_task(entry), path) for i, entry in enumerate(data, 1))
         return ()
     if not isinstance(data, dict):
         return ()
@@ -46,8 +46,8 @@ def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
         return [(path.stem, DrawnImage(check_size(size), data["objects"], supervisely_area, drawn))]
     entries = data.get("_via_img_metadata", data)
     kept = entries.values() if isinstance(entries, dict) else ()
-    is_via = all(isinstance(one, dict) and "regions" in one for one in kept)
-    return (via_image(one, path) for one in kept) if is_via else ()
+    is_via = all(isinstance(entry, dict) and "regions" in entry for entry in kept)
+    return (via_image(entry, path) for entry in kept) if is_via else ()
 
 
 def _of_polygons(tool: str, shapes: Iterable[Any], key: str) -> str:

@@ -61,7 +61,7 @@ def _size_of(entry: Any, name: str) -> tuple[int, int]:
 
 def _shapes_of(entry: Any) -> list[dict[str, str]]:
     """The shapes of an image from the lowest to the highest."""
-    shapes = [{"kind": one.tag, **one.attrib} for one in entry if one.tag not in _OTHERS]
+    shapes = [{"kind": shape.tag, **shape.attrib} for shape in entry if shape.tag not in _OTHERS]
     return sorted(shapes, key=_height)
 
 

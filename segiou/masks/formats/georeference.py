@@ -99,15 +99,15 @@ class Raster(NamedTuple):
         a, b, _, d, e, _ = self.affine
         most = _TOLERANCE * max(math.hypot(a, d), math.hypot(b, e))
         corners = zip(_corners(self.affine, shape), _corners(pred.affine, pred_shape), strict=True)
-        if all(math.dist(one, other) <= most for one, other in corners):
+        if all(math.dist(corner, other) <= most for corner, other in corners):
             return None
         return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
 
     def _other_place(self, pred: Raster, shape: tuple[int, ...]) -> str:
         """Difference of a custom coordinate system; empty if both place the corners equally."""
         named = " but its truth has ".join(
-            f"coordinate system {one.crs}" if one.is_epsg else "a custom coordinate system"
-            for one in (pred, self)
+            f"coordinate system {raster.crs}" if raster.is_epsg else "a custom coordinate system"
+            for raster in (pred, self)
         )
         try:
             transform: Any = import_module("rasterio.warp").transform

@@ -119,8 +119,8 @@ def _segments(fields: Mapping[str, str], path: str | Path) -> tuple[Segment, ...
         )
         if name and re.fullmatch(r"\d{1,9}", value, re.A):
             number = int(layer) if re.fullmatch(r"\d{1,9}", layer, re.A) else 0
-            one = Segment(name, int(value), number)
-            if found.setdefault(name, one) != one:
+            segment = Segment(name, int(value), number)
+            if found.setdefault(name, segment) != segment:
                 problem = f"has two segments named {name!r}; rename one of them"
                 raise MaskError(path, problem)
     return tuple(found.values())

@@ -46,7 +46,7 @@ def as_task(entry: Any) -> Any:
     if not isinstance(entry, dict):
         return entry
     lists = (value for value in entry.values() if isinstance(value, list))
-    shapes = [one for several in lists for one in several if isinstance(one, dict)]
+    shapes = [shape for members in lists for shape in members if isinstance(shape, dict)]
     results = [
         {
             **shape,

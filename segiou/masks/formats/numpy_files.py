@@ -250,17 +250,17 @@ def only_mask(arrays: Mapping[str, Any], key: str, path: str | Path) -> str:
     if not key and len(known) == 1:
         return next(iter(known))
     if not key and known:
-        largest = max((one.shape for one in known.values()), key=math.prod)
+        largest = max((array.shape for array in known.values()), key=math.prod)
         masks = [
             name
-            for name, one in known.items()
-            if one.dtype.kind in "biu"
-            and one.shape in (largest, largest[:-1])
-            and len(one.shape) > 1
+            for name, array in known.items()
+            if array.dtype.kind in "biu"
+            and array.shape in (largest, largest[:-1])
+            and len(array.shape) > 1
         ]
         if len(masks) == 1:
             return masks[0]
-    several = [f"{name} {one.dtype} {one.shape}" for name, one in known.items()][:8]
+    several = [f"{name} {array.dtype} {array.shape}" for name, array in known.items()][:8]
     lacks = f"has no array {key!r}" if key else f"contains {len(known)} arrays"
     fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"
     raise MaskError(path, f"{lacks} ({', '.join(several)}); {fix}")

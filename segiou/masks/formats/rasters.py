@@ -66,7 +66,7 @@ def open_raster(path: str | Path) -> RawMask:
 def _check_bands(dataset: Any, path: str | Path) -> None:
     """Raise an error that names the bands or subdatasets unless there is one band."""
     if dataset.count == 0 and (several := list(dataset.subdatasets)):
-        named = "\n".join(f"  {one}" for one in several[:_MOST_NAMED])
+        named = "\n".join(f"  {name}" for name in several[:_MOST_NAMED])
         problem = f"contains {len(several)} subdatasets; extract one with gdal_translate:\n{named}"
         raise MaskError(path, problem)
     if dataset.count != 1:

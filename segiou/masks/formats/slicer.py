@@ -28,7 +28,7 @@ def numbered(segments: Sequence[Segment]) -> tuple[tuple[str, int], ...]:
     values = [segment.value for segment in segments]
     if len({*values}) < len(values):
         values = [*range(1, len(values) + 1)]
-    return tuple((one.name, value) for one, value in zip(segments, values, strict=True))
+    return tuple((segment.name, value) for segment, value in zip(segments, values, strict=True))
 
 
 def flattened(
@@ -121,7 +121,7 @@ def in_one_extent(truth: Volume, pred: Volume) -> tuple[Volume, Volume]:
     if (np.abs(shift - offset) > _TOLERANCE).any():
         return both
     starts = np.zeros(3, np.int64), offset
-    stops = [start + one.values.shape for start, one in zip(starts, both, strict=True)]
+    stops = [start + volume.values.shape for start, volume in zip(starts, both, strict=True)]
     low, high = np.minimum(*starts), np.maximum(*stops)
     if (high - low).prod(dtype=float) > _MOST_VOXELS:
         return both

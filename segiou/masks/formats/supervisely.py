@@ -22,7 +22,7 @@ def supervisely_area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     least = 3 if kind == "polygon" else 2
     exterior, holes = shape["points"]["exterior"], shape["points"].get("interior") or ()
     corners, *inner = (
-        np.floor(check_corners(one, size, least)).astype(np.int64) for one in (exterior, *holes)
+        np.floor(check_corners(ring, size, least)).astype(np.int64) for ring in (exterior, *holes)
     )
     if kind == "rectangle":
         (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)

@@ -156,7 +156,7 @@ def scores_from_tiff(data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
 def _planes(file: Any, data: bytes, path: str | Path, fits: Fits) -> NDArray[Any]:
     """The values of all pages of a file that has one image of several planes."""
     pages = whole_pages(file, path)
-    whole = [one for one in file.series if not int(one.keyframe.subfiletype) & REDUCED]
+    whole = [series for series in file.series if not int(series.keyframe.subfiletype) & REDUCED]
     if len(whole) != 1:
         raise MaskError(path, f"contains {len(whole)} images; save each as a separate file")
     series: Any = whole[0]
@@ -197,7 +197,9 @@ def _check_planes(file: Any, series: Any, pages: list[Any], size: int, path: str
     # In some files, only the first of several consecutive planes has a page.
     end = 0 if series.dataoffset is None else series.dataoffset + series.nbytes
     is_there = sum(page.size for page in pages) == series.size or 0 < end <= size
-    declared = [math.prod(one["shape"]) for one in file.shaped_metadata or () if "shape" in one]
+    declared = [
+        math.prod(entry["shape"]) for entry in file.shaped_metadata or () if "shape" in entry
+    ]
     if not is_there or any(number != series.size for number in declared):
         problem = f"is a corrupt TIFF: planes are missing, found shape {series.shape}"
         raise MaskError(path, problem)

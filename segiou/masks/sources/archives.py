@@ -224,7 +224,7 @@ class _Tar:
         self._file = _plain_tar(archive)
         self._lock = threading.Lock()
         with tarfile.open(fileobj=self._file, mode="r:") as tar:
-            self.members = [one for one in tar if one.isreg() and not one.issparse()]
+            self.members = [member for member in tar if member.isreg() and not member.issparse()]
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -378,9 +378,9 @@ def _stored(file: str, column: str, groups: list[int] | None = None) -> Any:
     with _opened(file) as table:
         leaves = [table.schema.column(i) for i in range(len(table.schema))]
     shared = [
-        one.path
-        for one in leaves
-        if one.physical_type == "BYTE_ARRAY" and f"{one.path}.".startswith(f"{column}.")
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY" and f"{leaf.path}.".startswith(f"{column}.")
     ]
 
     def read(**options: Any) -> Any:

@@ -220,8 +220,8 @@ def _arrays_below(store: Any, root: str, prefix: str = "") -> Iterator[tuple[str
         else:
             yield prefix.rstrip("/") or _ALONE, _largest(store, levels[0])
         return
-    for name, one in sorted(store.arrays()):
-        yield f"{prefix}{name}", one
+    for name, array in sorted(store.arrays()):
+        yield f"{prefix}{name}", array
     for name, group in sorted(store.groups()):
         folder = Path(root, group.path)
         if f"{folder.parent.resolve()}/".startswith(f"{folder.resolve()}/"):

@@ -161,20 +161,20 @@ class ClassMasks:
         combined: dict[tuple[int, ...], int] = {(): 0}
         numbers: NDArray[Any] | None = None
         first: Any = None
-        for name, one in self._paths(path).items():
-            data, stamp = self.files.read(one)
+        for name, file in self._paths(path).items():
+            data, stamp = self.files.read(file)
             stamps.append(stamp)
-            raw = from_bytes(data, one)
-            area = inside(raw, one)
+            raw = from_bytes(data, file)
+            area = inside(raw, file)
             if numbers is None:
                 first, numbers = raw, np.zeros(area.shape, np.uint16)
             if area.shape != numbers.shape:
                 problem = f"has shape {area.shape}, but {path} has {numbers.shape}"
-                raise MaskError(one, problem)
+                raise MaskError(file, problem)
             if self.values:
                 numbers[area] = _with_class(numbers[area], self.values[name], combined)
             else:
-                _add_object(numbers, area, len(stamps), one)
+                _add_object(numbers, area, len(stamps), file)
         volume = first.volume and replace(first.volume, values=numbers)
         sets = tuple(values or (self.outside,) for values in combined) if self.values else ()
         raw = RawMask(numbers, "L", first.kind, volume=volume, sets=sets)
@@ -198,7 +198,7 @@ def _with_class(
     sets = [*combined]
     present, places = np.unique(numbers, return_inverse=True)
     more = [(*sets[number], value) for number in present.tolist()]
-    new = [combined.setdefault(one, len(combined)) for one in more]
+    new = [combined.setdefault(classes, len(combined)) for classes in more]
     return np.array(new, np.uint16)[places.reshape(-1)]
 
 

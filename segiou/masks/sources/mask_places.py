@@ -44,11 +44,11 @@ def places_of_masks(paths: Sequence[str], every: Sequence[str]) -> list[str]:
         above = [parts[: parts.index(part)] for parts in others if part in parts]
         if len({len(parts) for parts in above}) == 1:
             levels = [{*level} for level in zip(*above, strict=True)]
-            wild = [one.pop() if len(one) == 1 else "*" for one in levels]
+            wild = [names.pop() if len(names) == 1 else "*" for names in levels]
             found.append("/".join([*wild, part]))
-            # Below a wildcard, names without one do not belong to the key.
-            is_open = ["*" in wild[:i] or one == "*" for i, one in enumerate(wild)]
-            several = ["*" if o else one for o, one in zip(is_open, wild, strict=True)]
+            # Below a wildcard, names without a wildcard do not belong to the key.
+            is_open = ["*" in wild[:i] or name == "*" for i, name in enumerate(wild)]
+            several = ["*" if o else name for o, name in zip(is_open, wild, strict=True)]
             found += ["/".join([*several, part])] * (several != wild)
             # Fixed names below, such as a size or a split, may be part of the place as well.
             inner = [parts[parts.index(part) + 1 :] for parts in others if part in parts]

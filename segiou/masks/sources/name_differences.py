@@ -67,7 +67,7 @@ def _in_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
     folders = [{path.rpartition("/")[0] for path in side} for side in (truth, pred)]
     part = ".+" if folders[0] & folders[1] - {""} else "[^/]+"
     for name, other in product(_likely_masks(truth), _likely_masks(pred)):
-        stems = {split_ending(one)[0] for one in (name, other)}
+        stems = {split_ending(file)[0] for file in (name, other)}
         if len(stems) > 1:
             either = "|".join(map(re.escape, sorted(stems)))
             yield {"key": rf"({part})/(?:{either})\.[^/]+$"}

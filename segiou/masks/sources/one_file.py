@@ -86,7 +86,7 @@ def _contents(source: Source) -> str:
     folders = Counter(name.rpartition("/")[0] for name in names)
     found = [f"{plural(n, 'mask')} in {name or 'it'}" for name, n in sorted(folders.items())]
     if isinstance(place, LocalFolder) and Path(place.root).is_dir():
-        files = sorted(one.name for one in Path(place.root).iterdir() if one.is_file())
+        files = sorted(path.name for path in Path(place.root).iterdir() if path.is_file())
         others = [name for name in files if name not in names and not name.startswith(".")]
         found[3:] = [f"no masks: {listed(others, 5)}"] if others else []
     return f"{source.root} has {listed(found, 4)}"

@@ -90,7 +90,7 @@ class Pairing:
     @property
     def hint(self) -> str:
         """Options that would match more files, as text; empty if there are none."""
-        proposed = "; or ".join(one.text for one in self.proposals)
+        proposed = "; or ".join(proposal.text for proposal in self.proposals)
         return "; ".join(filter(None, (*self.unmet, proposed)))
 
 

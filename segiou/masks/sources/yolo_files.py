@@ -38,7 +38,9 @@ def is_yolo(folder: Path) -> bool:
     if others or not all(map(_is_photo, images[:1])):
         return False
     texts = [path for path in files if path.suffix.lower() == ".txt"]
-    texts += [path for path in (one.with_suffix(".txt") for one in images[:1]) if path.is_file()]
+    texts += [
+        path for path in (image.with_suffix(".txt") for image in images[:1]) if path.is_file()
+    ]
     try:
         return any(map(_POLYGON.fullmatch, chain.from_iterable(map(_lines, texts))))
     except ValueError:  # not text
@@ -127,7 +129,7 @@ class YoloFolder:
         except ValueError as error:
             raise MaskError(path, str(error).removeprefix(f"{path}: ")) from error
         # Larger ones first; those of one size in their order.
-        areas.sort(key=lambda one: -np.count_nonzero(one[1]))
+        areas.sort(key=lambda polygon: -np.count_nonzero(polygon[1]))
         names = {"": 0}
         mask = np.zeros(size, np.int32)
         for name, area in areas:

@@ -114,4 +114,4 @@ class ClickFiles:
         """
         files = [(place, *self.files.read(place)) for place in self._paths(path)]
         contents: Any = [(place, data) for place, data, _ in files]
-        return RawMask(contents, MODE, MODE), reduce(Stamp.joined, (one for *_, one in files))
+        return RawMask(contents, MODE, MODE), reduce(Stamp.joined, (stamp for *_, stamp in files))

@@ -95,8 +95,8 @@ def _checked(costs: Any) -> tuple[Cost, ...]:
             msg = f"costs must be {wanted}, got {entry!r}"
             raise ValueError(msg)
         true, predicted, cost = entry
-        for one in (true, predicted):
-            check_kind("a class of costs", one, str, "a name")
+        for name in (true, predicted):
+            check_kind("a class of costs", name, str, "a name")
         name = f"the cost of {true} predicted as {predicted}"
         if math.isinf(check_number(name, cost, 0)):
             msg = f"{name} must be finite"

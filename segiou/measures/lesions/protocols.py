@@ -118,7 +118,7 @@ class LesionProtocol:
             check_flag(name, options[name])
         for name in ("nothing", "none_found"):
             several = read_several(name, options[name], "two numbers, Dice and a distance")
-            if [isinstance(one, Real) and not one < 0 for one in several] != [True, True]:
+            if [isinstance(number, Real) and not number < 0 for number in several] != [True, True]:
                 msg = f"{name} must be two numbers that are not negative, got {options[name]}"
                 raise ValueError(msg)
         read_connectivity(self.connectivity)

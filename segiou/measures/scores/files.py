@@ -176,7 +176,7 @@ class ClassFiles:
         there = {*paths.values()}
         for image, path in first:
             several = zip(self.names, self._paths(path), strict=True)
-            if missing := [name for name, one in several if one not in there]:
+            if missing := [name for name, file in several if file not in there]:
                 msg = f"{self.root}: {image} has no file for {listed(missing, 8)}"
                 raise ValueError(msg)
         return {f"{image}{split_ending(path)[1]}": path for image, path in first}
@@ -190,7 +190,7 @@ class ClassFiles:
         match = self._match(path)
         assert match is not None
         names = self.names if match["name"] in self.names else map(str, range(len(self.names)))
-        return [f"{path[: match.start('name')]}{one}{path[match.end('name') :]}" for one in names]
+        return [f"{path[: match.start('name')]}{name}{path[match.end('name') :]}" for name in names]
 
     def stamp(self, path: str) -> Stamp:
         """Stamp of all files of an image, by the file of its first class."""

@@ -62,6 +62,6 @@ class GroupChannels:
             indices[hits[group]] = (exclusive if exclusive.any() else self.members[group]).argmax()
         sets, wanted = np.packbits(hits, axis=0), np.packbits(self.members, axis=0)
         for c in reversed(range(self.classes.num_classes)):
-            same = [one == other for one, other in zip(sets, wanted[:, c], strict=True)]
+            same = [hit == member for hit, member in zip(sets, wanted[:, c], strict=True)]
             indices[np.logical_and.reduce(same)] = c
         return indices

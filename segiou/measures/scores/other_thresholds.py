@@ -29,7 +29,7 @@ def other_thresholds(
     """
     starts = np.unique(np.searchsorted(edges, np.array(_CHOICES).clip(max=edges[-1])))
     is_binary = counts.tp.shape[1] == 2
-    new = [np.array(one) for one in (counts.tp, counts.fp, counts.fn, counts.tn)]
+    new = [np.array(counted) for counted in (counts.tp, counts.fp, counts.fn, counts.tn)]
     thresholds = np.full(counts.tp.shape[1], np.nan)
     for c in [1] if is_binary else np.flatnonzero(include & (counts.truth > 0).any(0)).tolist():
         each = _passing_per_image(cells, c, starts, len(edges))

@@ -155,10 +155,12 @@ def _asked_tolerances(text: str) -> tuple[dict[Any, list[Length]], str]:
         if equals and not name.strip():
             msg = f"--boundary-tolerance {text}: expected a class before '=' in {part!r}"
             raise ValueError(msg)
-        one = Tolerance.of(value)
-        is_share = one.unit == "diagonal"
-        tolerances.setdefault(name.strip(), []).append(str(one) if is_share else one.value)
-        units |= {one.unit} - {"diagonal"}
+        tolerance = Tolerance.of(value)
+        is_share = tolerance.unit == "diagonal"
+        tolerances.setdefault(name.strip(), []).append(
+            str(tolerance) if is_share else tolerance.value
+        )
+        units |= {tolerance.unit} - {"diagonal"}
     if len(units) > 1:
         msg = f"--boundary-tolerance {text}: use the same unit for all tolerances"
         raise ValueError(msg)

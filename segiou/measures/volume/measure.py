@@ -203,7 +203,7 @@ class VolumePlan(StructurePlan):
             (math.nan,),
             better=None,
         )
-        numbers = [one.cases for one in agreement.values()]
+        numbers = [entry.cases for entry in agreement.values()]
         every = [counted.images]
         cases = ScoreValues.of_counts("volume_cases", "cases", self.structures, numbers, every)
         return replace(
@@ -224,10 +224,10 @@ class VolumePlan(StructurePlan):
     def _agreement_column(self, name: str, agreement: Mapping[str, Agreement]) -> ScoreValues:
         """The bias or a limit of each structure, shown with its interval."""
         title, value, interval = _OF_AGREEMENT[name]
-        rows = {row: getattr(one, value) for row, one in agreement.items()}
+        rows = {row: getattr(entry, value) for row, entry in agreement.items()}
         texts = {}
-        for row, one in agreement.items():
-            low, high = getattr(one, interval)
+        for row, entry in agreement.items():
+            low, high = getattr(entry, interval)
             if not math.isnan(low):
                 between = f" ({shown_change(low, self.unit)} to {shown_change(high, self.unit)})"
                 texts[row] = f"{shown_change(rows[row], self.unit)}{between}"
@@ -258,8 +258,8 @@ class VolumePlan(StructurePlan):
             "note": self._note(),
             "unit": self.unit,
             "agreement": {
-                name: {k: [*v] if isinstance(v, tuple) else v for k, v in one._asdict().items()}
-                for name, one in agreement.items()
+                name: {k: [*v] if isinstance(v, tuple) else v for k, v in entry._asdict().items()}
+                for name, entry in agreement.items()
             },
             "cases": rows,
         }
