@@ -239,11 +239,11 @@ class TableAccumulator(Accumulator):
         """Counts by name, in a form that is equal for equal counts."""
 
     @abstractmethod
-    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
+    def _read(self, arrays: Mapping[str, Any]) -> NDArray[np.int64]:
         """The checked array of a result of :meth:`_named`."""
 
     @classmethod
-    def from_options(cls, options: ClassOptions, *own: Any, **named: Any) -> Self:
+    def from_options(cls, options: ClassOptions, *own: Any, **more: Any) -> Self:
         """Build an empty accumulator from class options, without repeating their warnings.
 
         Parameters
@@ -254,7 +254,7 @@ class TableAccumulator(Accumulator):
             Further options of this class.
         """
         new = cls.__new__(cls)
-        new._start(options, *own, **named)
+        new._start(options, *own, **more)
         return new
 
     @property

@@ -89,8 +89,8 @@ class ChannelCounts(PixelAccumulator):
     def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         return dict(zip(_ROWS, cells, strict=True))
 
-    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
-        rows = [counts_array(named[name], name) for name in _ROWS]
+    def _read(self, arrays: Mapping[str, Any]) -> NDArray[np.int64]:
+        rows = [counts_array(arrays[name], name) for name in _ROWS]
         return np.stack(np.broadcast_arrays(self._cells[0], *rows)[1:])
 
     @property

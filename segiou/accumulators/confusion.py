@@ -73,14 +73,14 @@ class _Pending:
         from segiou.counting.device_counts import count_on_device
 
         count = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
-        place, pixels = count.operations.place, math.prod(np.shape(truth))
+        device, pixels = count.operations.place, math.prod(np.shape(truth))
         with self._lock:
             if count.operations.limit and self._pixels + pixels > count.operations.limit:
                 yield from self.collect(encoding)
             self._pixels += pixels
             self.pairs += 1
-            before = self._counts.get(place)
-            self._counts[place] = count if before is None else before.plus(count)
+            before = self._counts.get(device)
+            self._counts[device] = count if before is None else before.plus(count)
 
     def collect(self, encoding: Encoding) -> Iterator[tuple[ConfusionCounts, int]]:
         """Transfer counts and pairs, one vector per device; counts that raise an error stay."""
@@ -88,9 +88,9 @@ class _Pending:
             while self._counts:
                 from segiou.counting.device_counts import read
 
-                place, count = next(iter(self._counts.items()))
+                device, count = next(iter(self._counts.items()))
                 tally = read(encoding, count)
-                del self._counts[place]
+                del self._counts[device]
                 # All pairs come with the last counts, so that none is counted without the other.
                 pairs = 0 if self._counts else self.pairs
                 self.pairs -= pairs
@@ -224,8 +224,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         return {"table": cells[:-2], "ignored": cells[-2].sum()}
 
-    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
-        return self._of_tally(ConfusionCounts(named["table"], named["ignored"]))
+    def _read(self, arrays: Mapping[str, Any]) -> NDArray[np.int64]:
+        return self._of_tally(ConfusionCounts(arrays["table"], arrays["ignored"]))
 
     @property
     def ignored(self) -> int:

@@ -92,12 +92,12 @@ def count_channels(
         outer, inner = math.prod(t.shape[:axis]), math.prod(t.shape[axis + 1 :])
         if not _count_bytes(t, p, outer, shape[axis], inner, totals):
             pair.refuse()
-    both, in_truth, predicted = totals
+    tp, in_truth, predicted = totals
     valid: Any = math.prod(shape) // shape[axis]
     if pair.mask is not None:
         others = tuple(a for a in range(len(shape)) if a != axis)
         valid = np.count_nonzero(pair.mask, axis=others)
-    return Counts(both, predicted - both, in_truth - both, valid - in_truth - predicted + both)
+    return Counts(tp, predicted - tp, in_truth - tp, valid - in_truth - predicted + tp)
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,8 @@ def add_exactly(mine: NDArray[np.int64], theirs: NDArray[np.int64], name: str) -
 
 def _refuse_past_int64(wrong: NDArray[np.bool_], name: str) -> None:
     if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
-        where = f" at index {place if place[1:] else place[0]}" if place else ""
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        where = f" at index {index if index[1:] else index[0]}" if index else ""
         msg = f"{name}{where} must not exceed {LARGEST} (int64)"
         raise OverflowError(msg)
 
@@ -542,8 +542,8 @@ def _merged(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct cells in ascending order, and the sum of each."""
     if size > 8 * len(indices):  # a full table would mostly be empty
-        filled, place = np.unique(indices, return_inverse=True)
-        return filled, _sums(place, values, len(filled))
+        filled, inverse = np.unique(indices, return_inverse=True)
+        return filled, _sums(inverse, values, len(filled))
     sums = _sums(indices, values, size)
     filled = np.flatnonzero(sums)
     return filled, sums[filled]

@@ -266,8 +266,8 @@ def count_on_device(
 def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
     """Transfer counts to the host and check them; raises as :func:`read_counts`."""
     with count.operations.here():
-        both = to_host(count.operations.join([count.sums, count.maxima]))
-    return read_counts(encoding, both[:-NUM_MAXIMA], both[-NUM_MAXIMA:])
+        numbers = to_host(count.operations.join([count.sums, count.maxima]))
+    return read_counts(encoding, numbers[:-NUM_MAXIMA], numbers[-NUM_MAXIMA:])
 
 
 def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: Any) -> ConfusionCounts:

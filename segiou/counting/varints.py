@@ -84,8 +84,8 @@ def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
     if _varints is None:
         warn_missing(_COMPILED)
         return _decoded(np.frombuffer(data, np.uint8), lengths, num_cells)
-    found = _varints.decode(data, lengths, num_cells)
-    sizes, cells, values = (np.frombuffer(each, np.int64) for each in found)
+    arrays = _varints.decode(data, lengths, num_cells)
+    sizes, cells, values = (np.frombuffer(each, np.int64) for each in arrays)
     return sizes, cells, values
 
 

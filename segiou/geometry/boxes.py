@@ -286,11 +286,11 @@ def read_boxes(values: ArrayLike, fmt: Format, kind: str) -> Numbers:
         swapped = (boxes[..., 2:] < boxes[..., :2]).any(axis=-1)
         refuse_any(swapped, boxes, kind, "has swapped ends (x2 < x1 or y2 < y1)")
         return boxes
-    place, size = boxes[..., :2], boxes[..., 2:]
+    anchor, size = boxes[..., :2], boxes[..., 2:]
     refuse_any((size < 0).any(axis=-1), boxes, kind, "has a negative width or height")
     with np.errstate(over="ignore"):
-        start = place if fmt == "xywh" else place - size / 2
-        end = place + (size if fmt == "xywh" else size / 2)
+        start = anchor if fmt == "xywh" else anchor - size / 2
+        end = anchor + (size if fmt == "xywh" else size / 2)
     # Only overflowed integers can end before they start.
     refuse_any((end < start).any(axis=-1), boxes, kind, "ends beyond int64")
     return np.concatenate([start, end], axis=-1)

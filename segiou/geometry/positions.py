@@ -89,18 +89,18 @@ def check_shapes(
 
 def comparable(first: Numbers, second: Numbers, kind: str) -> tuple[Numbers, Numbers]:
     """Convert the starts and ends of two sides to one dtype in which differences are exact."""
-    both = first, second
-    if any(array.dtype.kind == "f" for array in both):
-        first, second = (array.astype(np.float64, copy=False) for array in both)
+    arrays = first, second
+    if any(array.dtype.kind == "f" for array in arrays):
+        first, second = (array.astype(np.float64, copy=False) for array in arrays)
     else:
-        lowest = min((int(array.min()) for array in both if array.size), default=0)
-        highest = max((int(array.max()) for array in both if array.size), default=0)
+        lowest = min((int(array.min()) for array in arrays if array.size), default=0)
+        highest = max((int(array.max()) for array in arrays if array.size), default=0)
         if lowest >= -_EXACT and highest <= _EXACT:
-            first, second = (array.astype(np.float64) for array in both)
+            first, second = (array.astype(np.float64) for array in arrays)
         else:
             # Offsets from the lowest position: the difference modulo 2**64 is exact, because it is
             # below 2**64.
-            first, second = (array.view(np.uint64) - np.uint64(lowest % 2**64) for array in both)
+            first, second = (array.view(np.uint64) - np.uint64(lowest % 2**64) for array in arrays)
     extent, axes = 2.0, first.shape[-1] // 2
     for axis in range(axes):
         ends = np.concatenate([side[..., axis::axes].ravel() for side in (first, second)])

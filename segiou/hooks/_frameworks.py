@@ -51,8 +51,8 @@ def tried_with(version: str, loss: str, fallback: Any = None) -> Callable[[_Func
 def _loaded(module: str, name: str) -> Iterator[Any]:
     """A private class of each loaded package of Lightning."""
     for package in ("lightning.pytorch", "pytorch_lightning"):
-        if package in sys.modules and (found := sys.modules.get(f"{package}.{module}")):
-            yield getattr(found, name)
+        if package in sys.modules and (loaded := sys.modules.get(f"{package}.{module}")):
+            yield getattr(loaded, name)
 
 
 @tried_with("Lightning 2.6", "joined dataloaders are counted one by one")
@@ -84,8 +84,8 @@ def calling_loops() -> list[tuple[Any, Any, str]]:
 @tried_with("Lightning 2.6", "self.log of several scores is not refused", fallback=False)
 def is_logged() -> bool:
     """Whether Lightning reads a metric in `self.log`."""
-    place = "trainer.connectors.logger_connector.result"
-    kinds = (*_loaded(place, "_ResultMetric"),)
+    module = "trainer.connectors.logger_connector.result"
+    kinds = (*_loaded(module, "_ResultMetric"),)
     frame = sys._getframe(3)  # this function, the one that `tried_with` makes, and the property
     return bool(kinds) and isinstance(frame.f_locals.get("self"), kinds)
 

@@ -53,14 +53,14 @@ class ReportFiles:
             msg = f"report={str(self.target)!r} may contain {{epoch}}, {{step}} and {{stage}} only"
             raise ValueError(msg) from error
 
-    def give(self, report: Report, trainer: Any, stage: str, place: str) -> None:
+    def give(self, report: Report, trainer: Any, stage: str, suffix: str) -> None:
         """Give the report of a dataloader."""
         if callable(self.target):
             self.target(report, trainer.current_epoch)
         elif self.target is not None:
             epoch, step = trainer.current_epoch, trainer.global_step
             path = self._path(epoch, step, stage)
-            path = path.with_stem(path.stem + place.replace("/", "_"))
+            path = path.with_stem(path.stem + suffix.replace("/", "_"))
             if path in self._written and "{epoch" in str(self.target):
                 path = path.with_stem(f"{path.stem}_step_{step}")
             self._written.add(path)

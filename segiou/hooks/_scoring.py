@@ -407,8 +407,8 @@ class ChannelScoring(PixelScoring):
         shape = tuple(truth.shape)
         check_channels(shape, self.axis, self.options.num_classes)
         if self.upsample and shape != tuple(pred.shape) and len(shape) == len(pred.shape):
-            place = self.axis % len(shape)
-            pred = reading.upsampled(pred, shape[:place] + shape[place + 1 :], self.axis)
+            axis = self.axis % len(shape)
+            pred = reading.upsampled(pred, shape[:axis] + shape[axis + 1 :], self.axis)
         decision = {"axis": self.axis, "threshold": self.threshold}
         return reading.whole_numbers(truth), pred, decision
 

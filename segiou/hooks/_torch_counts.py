@@ -106,8 +106,8 @@ class TorchCounter:
     def read(self, sums: torch.Tensor, maxima: torch.Tensor) -> Any:
         """The counts for :meth:`Scoring.values`, which may share memory with the tensors."""
         if not sums.is_cpu:
-            both = torch.cat([sums, maxima]).cpu()  # one transfer
-            sums, maxima = both[: len(sums)], both[len(sums) :]
+            numbers = torch.cat([sums, maxima]).cpu()  # one transfer
+            sums, maxima = numbers[: len(sums)], numbers[len(sums) :]
         self.check(maxima)
         numbers = sums.numpy()
         if self._are_pairs:

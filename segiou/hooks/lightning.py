@@ -163,12 +163,12 @@ class SegmentationScores(Callback):
             return
         if (pair := self.pairs(outputs, batch)) is None:
             return
-        place = 0 if self.combine else loader
-        if place not in self.counts:
-            self.counts[place] = self._empty.empty()
+        key = 0 if self.combine else loader
+        if key not in self.counts:
+            self.counts[key] = self._empty.empty()
         with self._deferred:
             ids = {} if self.ids is None else {"ids": self._ids(trainer, outputs, batch, loader)}
-            self.scoring.update(self.counts[place], *pair, **ids)
+            self.scoring.update(self.counts[key], *pair, **ids)
 
     def _ids(self, trainer: Any, outputs: Any, batch: Any, loader: int) -> Any:
         """The ids of a batch; those of several combined dataloaders may start again in each."""
@@ -184,11 +184,11 @@ class SegmentationScores(Callback):
             counted: Any = self.counts.setdefault(loader, self._empty.empty())
             counted = all_reduce(counted, errors=self._deferred)
             self.counts[loader] = total = self.scoring.total(counted)
-            place = _PLACE.format(loader) if loaders > 1 else ""
+            suffix = _PLACE.format(loader) if loaders > 1 else ""
             values = self.scoring.values(total)
             for is_shown in (False, True):
                 logged = {
-                    self._name(stage, name, place): value
+                    self._name(stage, name, suffix): value
                     for name, value in values.items()
                     if (self.prog_bar and "/" not in name) is is_shown
                 }
@@ -197,14 +197,14 @@ class SegmentationScores(Callback):
                 module.log_dict(logged, prog_bar=is_shown, **usual)
                 self._logged |= {*logged}
             if trainer.is_global_zero and (self.report is not None or self.figure):
-                title = f"{stage}, epoch {trainer.current_epoch}{place}"
+                title = f"{stage}, epoch {trainer.current_epoch}{suffix}"
                 report = total.report(self.scoring.protocol, title=title)
-                self._files.give(report, trainer, stage, place)
+                self._files.give(report, trainer, stage, suffix)
                 if self.figure:
-                    log_figure(trainer, report, self._name(stage, "confusion_matrix", place))
+                    log_figure(trainer, report, self._name(stage, "confusion_matrix", suffix))
 
-    def _name(self, stage: str, name: str, place: str) -> str:
-        return f"{stage}/{self.prefix}{name}{place}"
+    def _name(self, stage: str, name: str, suffix: str) -> str:
+        return f"{stage}/{self.prefix}{name}{suffix}"
 
     def _check_module(self, trainer: Any, _module: Any, stage: str) -> None:
         """Raise a ValueError if a step of the module has logged one of the names."""

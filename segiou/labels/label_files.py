@@ -243,12 +243,12 @@ def _kitti_labels(data: Mapping[str, Any], path: Path) -> LabelSet:
 def _yolo_labels(data: Any, path: Path) -> LabelSet:
     """The classes of Ultralytics' masks, or of its polygons and the background."""
     listed = data.get("names") if isinstance(data, dict) else None
-    named = dict(enumerate(listed)) if isinstance(listed, list) else listed
-    if not isinstance(named, dict) or not named or sorted(named) != [*range(len(named))]:
+    entries = dict(enumerate(listed)) if isinstance(listed, list) else listed
+    if not isinstance(entries, dict) or not entries or sorted(entries) != [*range(len(entries))]:
         expected = "'labels' (SemanticKITTI) or 'names', a list or a mapping from 0, 1, …"
         msg = f"expected {expected}, got {listed!r:.80}"
         raise ValueError(msg)
-    names = [str(named[i]) for i in range(len(named))]
+    names = [str(entries[i]) for i in range(len(entries))]
     mapping = data.get("label_mapping") or {}
     source = f"Ultralytics, {path.name}"
     if len(names) == 1:
@@ -375,8 +375,8 @@ def _nnunet_labels(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSe
     Medical Segmentation Decathlon map values to names instead.
     """
     if all(is_digits(value) and isinstance(name, str) for value, name in labels.items()):
-        named = {str(name): int(value) for value, name in labels.items()}
-        labels = named if len(named) == len(labels) else labels
+        by_name = {str(name): int(value) for value, name in labels.items()}
+        labels = by_name if len(by_name) == len(labels) else labels
     values = {label: _label_values(label, value) for label, value in labels.items()}
     ignored = values.pop("ignore", ())
     has_regions = any(len(several) > 1 for several in values.values())

@@ -171,8 +171,8 @@ class LabelSet:
         for position, items in enumerate(owners):
             for item in items:
                 if item in seen:
-                    named = [f"class {i} ({name!r})" for i, name in enumerate(self.class_names)]
-                    first, second = ([*named, "'ignore'"][i] for i in (seen[item], position))
+                    texts = [f"class {i} ({name!r})" for i, name in enumerate(self.class_names)]
+                    first, second = ([*texts, "'ignore'"][i] for i in (seen[item], position))
                     msg = (
                         f"label set {self.name!r}: {what} {item!r} maps to both {first} and "
                         f"{second}; each {what} must map to one class"

@@ -285,12 +285,12 @@ class _Estimator:
         p = np.tensordot(self._sizes, self._shares, 1) / total
         by_class: dict[str, list[Estimate]] = {k: [] for k in ("users", "producers", "f1", "areas")}
         for c in range(count):
-            row, column, both = truth[c] * ones, pred[c] * ones, truth[c] * pred[c]
+            row, column, cell = truth[c] * ones, pred[c] * ones, truth[c] * pred[c]
             no_truth = "" if p[c].any() else f"no sample unit has reference class {self._names[c]}"
             no_pred = "" if p[:, c].any() else self._unmapped(c)
-            by_class["users"].append(self._ratio(both, column, reason=no_pred))
-            by_class["producers"].append(self._ratio(both, row, reason=no_truth or no_pred))
-            by_class["f1"].append(self._ratio(2 * both, row + column, reason=no_truth or no_pred))
+            by_class["users"].append(self._ratio(cell, column, reason=no_pred))
+            by_class["producers"].append(self._ratio(cell, row, reason=no_truth or no_pred))
+            by_class["f1"].append(self._ratio(2 * cell, row + column, reason=no_truth or no_pred))
             by_class["areas"].append(self._ratio(row, ones, total, reason=no_truth))
         users, producers, f1, areas = map(tuple, by_class.values())
         return MapAccuracy(
@@ -375,8 +375,8 @@ class _Estimator:
         most = np.where(self._possible, cells, -np.inf).max((1, 2))
         varies = (most > least) & (self._sizes > 0)
         if (once := varies & (self._n == 1)).any():
-            named = listed([self._strata[h] for h in np.flatnonzero(once)])
-            return math.nan, f"stratum {named} has one sample unit, so its variance is unknown"
+            strata = listed([self._strata[h] for h in np.flatnonzero(once)])
+            return math.nan, f"stratum {strata} has one sample unit, so its variance is unknown"
         spread = ((cells - self._means(cells)[:, None, None]) ** 2 * self._counts).sum((1, 2))
         variances = spread / np.maximum(self._n - 1, 1)
         total = float(self._weights @ np.where(varies, variances, 0.0))

@@ -253,8 +253,10 @@ def clash(files: Iterable[tuple[str, bytes, Iterable[int]]]) -> tuple[str, str] 
         for index, rgb in colors_of(palette, used).items():
             before, where = known.setdefault(index, (rgb, path))
             if before != rgb:
-                both = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
-                return path, f"has a palette with {both}; {_FIX}"
+                contradiction = (
+                    f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
+                )
+                return path, f"has a palette with {contradiction}; {_FIX}"
     return None
 
 
@@ -293,8 +295,10 @@ def clash_of_sides(
                 return path, f"has a palette in which {what}; {fix()}"
             before, where = of_index.get(index, (rgb, ""))
             if before != rgb:
-                both = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
-                return path, f"has a palette with {both}; {fix()}"
+                contradiction = (
+                    f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
+                )
+                return path, f"has a palette with {contradiction}; {fix()}"
     return None
 
 

@@ -194,8 +194,8 @@ def check_found(
 def _contents(others: Iterable[str], where: str | os.PathLike[str]) -> str:
     """Other files in place of masks by extension, and how to read the most frequent ones."""
     seen = (name for name in others if not any(part[:1] == "." for part in name.split("/")))
-    named = [(split_ending(name.rpartition("/")[2])[1].lower(), name) for name in seen]
-    counted = Counter(ending for ending, _ in named)
+    endings = [(split_ending(name.rpartition("/")[2])[1].lower(), name) for name in seen]
+    counted = Counter(ending for ending, _ in endings)
     known = sorted(MASK_SUFFIXES | ARRAY_SUFFIXES | _plugin_suffixes())
     supported = f" (supported: {', '.join(known)})"
     if not counted:
@@ -204,17 +204,17 @@ def _contents(others: Iterable[str], where: str | os.PathLike[str]) -> str:
         plural(n, f"{end} file") if end else plural(n, "other file")
         for end, n in counted.most_common(4)
     ]
-    found = f", but {listed(most, 3)}"
+    text = f", but {listed(most, 3)}"
     ending = next((end for end, _ in counted.most_common() if end in (".json", *UNSUPPORTED)), None)
-    if any(name.rpartition("/")[2] in ZARR_FILES for _, name in named):
-        return f"{found}; it has a zarr store, which must be extracted"
+    if any(name.rpartition("/")[2] in ZARR_FILES for _, name in endings):
+        return f"{text}; it has a zarr store, which must be extracted"
     if ending == ".json" and not Path(where).is_dir():
-        return f"{found}; extract annotation files to read them"
+        return f"{text}; extract annotation files to read them"
     if ending == ".json":
-        folders = Counter(name.rpartition("/")[0] for end, name in named if end == ".json")
+        folders = Counter(name.rpartition("/")[0] for end, name in endings if end == ".json")
         pattern = Path(where) / folders.most_common(1)[0][0] / "*.json"
-        return f"{found}; to read annotation files, pass a pattern: '{pattern}'"
-    return f"{found}; each {UNSUPPORTED[ending]}" if ending else found + supported
+        return f"{text}; to read annotation files, pass a pattern: '{pattern}'"
+    return f"{text}; each {UNSUPPORTED[ending]}" if ending else text + supported
 
 
 def unknown_part(

@@ -445,8 +445,8 @@ def _labels_of_names(
     unknown = [name for name in raw.names if name not in known and (name or has_free)]
     if unknown:
         what = "no label set" if labels is None else f"label set {labels.name!r}"
-        named = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels outside all shapes"
-        problem = f"has {named}, not declared in {what}; add a class of that name"
+        names = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels outside all shapes"
+        problem = f"has {names}, not declared in {what}; add a class of that name"
         hint = ", and 'background' or an ignored value for pixels outside all shapes"
         if is_yolo:
             hint = ", and 'background' for other pixels, or pass data.yaml of its data set"

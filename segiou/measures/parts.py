@@ -340,15 +340,15 @@ class Parts:
         for name, field in layout.items():
             lengths, blobs = [], []
             for i, data in enumerate(packed):
-                place, length = places[i], 1
+                offset, length = places[i], 1
                 if field.rows:
-                    length, place = _read_varint(data, place)
-                size, place = _read_varint(data, place)
-                places[i] = place + size
+                    length, offset = _read_varint(data, offset)
+                size, offset = _read_varint(data, offset)
+                places[i] = offset + size
                 if places[i] > len(data) or length * field.size > _MOST_NUMBERS:
                     raise _cut_off(name)
                 lengths.append(length)
-                blobs.append(data[place : places[i]])
+                blobs.append(data[offset : places[i]])
             if name.startswith(only):
                 counts = np.array(lengths, dtype=np.int64)
                 if field.single and (counts != 1).any():
@@ -358,7 +358,7 @@ class Parts:
                 arrays[short] = _decoded(short, field, counts, blobs)
                 if field.rows:
                     sizes[short] = counts
-        if any(place != len(data) for place, data in zip(places, packed, strict=True)):
+        if any(offset != len(data) for offset, data in zip(places, packed, strict=True)):
             msg = "there are more counts than its measures define"
             raise ValueError(msg)
         kept = {n.removeprefix(only): f for n, f in layout.items() if n.startswith(only)}
@@ -514,14 +514,14 @@ def _varint(number: int) -> bytes:
     return bytes([*encoded, number])
 
 
-def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
     number = shift = 0
-    while place < len(data) and shift < 63:
-        byte = data[place]
+    while offset < len(data) and shift < 63:
+        byte = data[offset]
         number |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 0x80:
-            return number, place
+            return number, offset
     msg = "a number of its counts is truncated"
     raise ValueError(msg)
 

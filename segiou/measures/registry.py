@@ -183,8 +183,8 @@ def measures_from_options(
 def _requested_keys(given: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> list[str]:
     # Nobody can ask for a measure of another package whose key is an option of segiou.
     foreign = plugin_names("measures", own=False)
-    named = {key: [key] for key in foreign if key not in option_names()} | {**options}
-    return [key for key in measure_keys() if any(map(given.get, named.get(key, ())))]
+    names = {key: [key] for key in foreign if key not in option_names()} | {**options}
+    return [key for key in measure_keys() if any(map(given.get, names.get(key, ())))]
 
 
 def implied_classes(

@@ -212,8 +212,8 @@ def volumetric_similarity(counts: Counts) -> Floats:
     array([1.])
     """
     check_counts(counts)
-    both = counts.truth + counts.pred
-    return ratio(both - abs(counts.truth - counts.pred), both)
+    total = counts.truth + counts.pred
+    return ratio(total - abs(counts.truth - counts.pred), total)
 
 
 def check_weight(name: str, value: float) -> float:

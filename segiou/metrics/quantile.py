@@ -22,11 +22,11 @@ def quantile(ascending: Floats, share: float, times: NDArray[Any] | None = None)
     total = times.sum(-1)[..., None]
     if not len(ascending):
         return np.full(total.shape[:-1], np.nan)
-    place = (total - 1) * share
+    position = (total - 1) * share
     up_to = np.cumsum(times, axis=-1)
-    low = ascending[(up_to > np.floor(place)).argmax(-1)]
-    high = ascending[(up_to > np.ceil(place)).argmax(-1)]
-    above = (place % 1)[..., 0]
+    low = ascending[(up_to > np.floor(position)).argmax(-1)]
+    high = ascending[(up_to > np.ceil(position)).argmax(-1)]
+    above = (position % 1)[..., 0]
     with np.errstate(invalid="ignore"):  # 0 times infinity, where both neighbours are equal
         between = low * (1 - above) + high * above
     return np.where(total[..., 0] > 0, np.where(low == high, low, between), np.nan)

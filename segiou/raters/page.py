@@ -56,13 +56,13 @@ class CaseMaps:
         self.cases: int = 0
         self._most: list[CaseMap] = []
 
-    def add(self, id: str, votes: Votes, place: NDArray[np.int64]) -> None:
+    def add(self, id: str, votes: Votes, inverse: NDArray[np.int64]) -> None:
         """Draw the map of a case from its votes and the pattern of each pixel."""
         expert_votes = votes.of_experts(self.experts)
         table = expert_votes.table(1 + int(expert_votes.patterns.max(initial=0)))
         total = table.sum(1)
         share = np.where(total > 0, 1 - table.max(1) / np.maximum(total, 1), 0.0)
-        image, text = _shown(share[place])
+        image, text = _shown(share[inverse])
         step = -(-max(image.shape) // _LARGEST)
         grey = np.rint(np.minimum(2 * image[::step, ::step], 1) * 255).astype(np.uint8)
         mean = float(share @ expert_votes.pixels / expert_votes.pixels.sum())

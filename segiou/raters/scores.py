@@ -156,8 +156,8 @@ def _pairs(
     over: _Over,
 ) -> list[RaterPair]:
     """Scores of pairs and classes from (N, pairs, C, 3) pixels of both and of each."""
-    both, first, second = np.moveaxis(overlaps.reshape(len(overlaps), -1, 3), -1, 0)
-    sums = {"dice": (2 * both, first + second), "iou": (both, first + second - both)}
+    shared, first, second = np.moveaxis(overlaps.reshape(len(overlaps), -1, 3), -1, 0)
+    sums = {"dice": (2 * shared, first + second), "iou": (shared, first + second - shared)}
     scores = {name: over.ratios(*parts) for name, parts in sums.items()}
     scores |= {f"mean_{name}": over.mean_ratios(ratio(*parts)) for name, parts in sums.items()}
     rows = zip(product(raters, class_names), records(**scores), strict=True)
@@ -200,9 +200,9 @@ def _against(
 ) -> tuple[ModelAgreement, ...]:
     """The model, which is last, against the experts, per class."""
     apart = np.full((len(overlaps), experts + 1, experts + 1, len(class_names)), np.nan)
-    for place, (a, b) in enumerate(combinations(range(experts + 1), 2)):
-        both, first, second = np.moveaxis(overlaps[:, place], -1, 0)
-        apart[:, a, b] = apart[:, b, a] = 1 - ratio(2 * both, first + second)
+    for index, (a, b) in enumerate(combinations(range(experts + 1), 2)):
+        shared, first, second = np.moveaxis(overlaps[:, index], -1, 0)
+        apart[:, a, b] = apart[:, b, a] = 1 - ratio(2 * shared, first + second)
     everyone = range(experts)
     differences = over.means(_excess(apart, experts, everyone))
     return tuple(

@@ -46,12 +46,12 @@ class Votes(NamedTuple):
         for mask in filled:  # joined one by one, so that codes stay below pixels × classes
             _, codes = np.unique(codes * base + mask + 1, return_inverse=True)
             codes = codes.reshape(shape)
-        _, first, place, pixels = np.unique(
+        _, first, inverse, pixels = np.unique(
             codes, return_index=True, return_inverse=True, return_counts=True
         )
         patterns = np.stack([mask.reshape(-1)[first] for mask in filled], axis=1)
         has_case = np.array([mask is not None for mask in masks])
-        return cls(patterns.astype(np.int64), pixels, has_case), place.reshape(shape)
+        return cls(patterns.astype(np.int64), pixels, has_case), inverse.reshape(shape)
 
     def of_experts(self, experts: int) -> Votes:
         """The votes of the first raters, without those of a model."""

@@ -78,8 +78,8 @@ class Convention:
     ) -> dict[Label, Both]:
         """Distances of each structure that is present, by default of each label except 0."""
         measured = dict(pair.distances(structures))
-        for label, both in measured.items() if self.percentile == "summed" else ():
-            if both.has_tie(percentiles):
+        for label, sides in measured.items() if self.percentile == "summed" else ():
+            if sides.has_tie(percentiles):
                 values = (int(label),) if structures is None else structures[label]
                 measured[label] = pair.each_distance(values)
         return measured

@@ -296,11 +296,11 @@ class Both(NamedTuple):
 def _linear(side: Distances, share: float) -> float:
     """The percentile of weighted points, interpolated as in ``np.quantile``."""
     ends = np.cumsum(side.weights)
-    place = (int(ends[-1]) - 1) * share
-    below = int(place)
+    position = (int(ends[-1]) - 1) * share
+    below = int(position)
     places = np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")
     low, high = side.values[places]
-    part = place - below
+    part = position - below
     step = high - low
     return float(low + step * part if part < 0.5 else high - step * (1 - part))
 
@@ -308,15 +308,15 @@ def _linear(side: Distances, share: float) -> float:
 def _summed(side: Distances, share: float) -> float:
     """The percentile as in surface-distance, where float sums decide ties."""
     shares = np.cumsum(side.weights) / np.sum(side.weights)
-    place = min(int(np.searchsorted(shares, share)), len(shares) - 1)
-    return float(side.values[place])
+    index = min(int(np.searchsorted(shares, share)), len(shares) - 1)
+    return float(side.values[index])
 
 
 def _weighted(side: Distances, share: float) -> float:
     """The smallest distance that contains that share of the area."""
     within = np.cumsum(side.weights)
-    place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
-    return float(side.values[place])
+    index = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
+    return float(side.values[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,16 +337,16 @@ class SurfacePair:
     ) -> Iterator[tuple[Label, Both]]:
         """Distances of each structure, by default each label except 0, in no particular order."""
         for names, sides, ignored in self._layers(structures):
-            for code, both in self._measured([*names], sides, ignored):
-                yield names[code], both
+            for code, distances in self._measured([*names], sides, ignored):
+                yield names[code], distances
 
     def each_distance(self, values: tuple[int, ...]) -> Both:
         """Distances of one structure present on both sides, with one entry per point."""
         # In C order, areas are computed in the order of the spacing.
         truth, pred = map(np.ascontiguousarray, (self.truth, self.pred))
         pair = replace(self, truth=truth, pred=pred, of_each=True)
-        ((_, both),) = pair.distances({"": values})
-        return both
+        ((_, distances),) = pair.distances({"": values})
+        return distances
 
     def bands(
         self, structures: Mapping[Label, tuple[int, ...]], widths: tuple[float, ...]
@@ -368,7 +368,7 @@ class SurfacePair:
                         for side, mask in zip(sides, solid, strict=True)
                     )
                     counted.append(tuple(map(np.count_nonzero, (truth, pred, truth & pred))))
-                yield name, tuple((int(a), int(b), int(both)) for a, b, both in counted)
+                yield name, tuple((int(a), int(b), int(shared)) for a, b, shared in counted)
 
     @cached_property
     def _grid(self) -> Grid:
@@ -554,14 +554,14 @@ def element_areas(spacing: tuple[float, ...]) -> Floats:
     faces = [math.prod(spacing[:axis] + spacing[axis + 1 :]) for axis in range(3)]
     areas = np.zeros(256)
     for code, elements in _ELEMENTS.items():
-        inside = [place for i, place in enumerate(places) if code >> i & 1]
+        inside = [corner for i, corner in enumerate(places) if code >> i & 1]
         for axes in itertools.permutations(range(3)):
             turned = np.array(elements)[:, axes] * faces / 8
             area = sum(math.sqrt(float(n @ n)) for n in turned)
             for flips in places:
                 moved = 0
-                for place in inside:
-                    to = tuple(place[a] ^ flip for a, flip in zip(axes, flips, strict=True))
+                for corner in inside:
+                    to = tuple(corner[a] ^ flip for a, flip in zip(axes, flips, strict=True))
                     moved |= 1 << places.index(to)
                 areas[moved] = areas[255 - moved] = area
     return areas

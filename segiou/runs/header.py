@@ -237,8 +237,8 @@ class Header:
         read["shards"] = tuple(_shard(entry) for entry in data["shards"])
         measures = read.pop("measures")
         stored = [
-            read_entry(key, entry, place, read["options"], given)
-            for place, (key, entry) in enumerate(measures.items())
+            read_entry(key, entry, position, read["options"], given)
+            for position, (key, entry) in enumerate(measures.items())
         ]
         unread = tuple(measure for measure in stored if isinstance(measure, UnreadMeasure))
         plans = tuple(measure for measure in stored if not isinstance(measure, UnreadMeasure))

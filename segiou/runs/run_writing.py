@@ -459,11 +459,11 @@ def _without_duplicates(runs: Sequence[RunCounts], names: Sequence[str]) -> Iter
 def _each_image(runs: Sequence[RunCounts], names: Sequence[str]) -> Iterator[ImageCount]:
     last: ImageCount | None = None
     origin = ""
-    named = (
+    streams = (
         zip(reordered_images(runs[0]._header, run, run._header), repeat(name), strict=False)
         for run, name in zip(runs, names, strict=True)
     )
-    for image, name in heapq.merge(*named, key=lambda item: id_order(item[0].id)):
+    for image, name in heapq.merge(*streams, key=lambda item: id_order(item[0].id)):
         if last is not None and image.id == last.id:
             if not image.same_counts(last):
                 where = "" if origin == name else f" ({origin}, {name})"

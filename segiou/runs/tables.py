@@ -195,11 +195,11 @@ class RunTable:
             places = np.where(alarms, values / (1 + self._false_classes(block)), values)
             order = np.argsort(places, kind="stable")[: int((~np.isnan(values)).sum())][:n]
             columns = ((sign * values[order]).tolist(), places[order].tolist(), alarms[order])
-            for value, place, alarm, row in zip(
+            for value, rank, alarm, row in zip(
                 *columns, self._rows_of(block.take([*order])), strict=True
             ):
                 noted = {"note": _ALARM} if alarm else {}
-                worst.append((place, {**row, by: value, **noted}))
+                worst.append((rank, {**row, by: value, **noted}))
             worst = sorted(worst, key=lambda ranked: ranked[0])[:n]
         return [row for _, row in worst]
 

@@ -29,9 +29,9 @@ def annotations_text(job: Job, problems: Sequence[Problem]) -> str:
             continue
         files = sorted(path for path in Path(source.root).glob("*") if path.suffix in _ENDINGS)
         for path in files[:_TRIED]:
-            place = open_source(path)
+            source = open_source(path)
             try:
-                number = 0 if isinstance(place, LocalFolder) else len(place.find())
+                number = 0 if isinstance(source, LocalFolder) else len(source.find())
             except ValueError:  # another kind of file
                 continue
             if number:

@@ -123,6 +123,6 @@ def _content(path: str, mask: RawMask) -> FileContent:
     if not mask.names:
         return FileContent(path, "colors" if mask.is_color else "values", pixels, about)
     names: Counter[Any] = Counter()
-    for place, number in pixels.items():
-        names[mask.names[place] or IN_NO_SHAPE] += number
+    for value, number in pixels.items():
+        names[mask.names[value] or IN_NO_SHAPE] += number
     return FileContent(path, "names", names, about)

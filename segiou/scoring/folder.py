@@ -467,13 +467,13 @@ def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     value = _nodata_of(job.sources[0], paths)
     if value is None or value in options.ignore:
         return job, value
-    named = [label.name for label in options.labels.classes if value in label.values]
+    names = [label.name for label in options.labels.classes if value in label.values]
     what = "truth pixels with it are ignored"
-    if named:
-        what = f"counted as class {named[0]!r} because the label set defines it"
+    if names:
+        what = f"counted as class {names[0]!r} because the label set defines it"
     text = f"{paths[0]}: nodata value {value}; {what} (same as --ignore {value})"
     warnings.warn(text, UserWarning, stacklevel=level_of_caller())
-    if named:
+    if names:
         return job, value
     return replace(job, options=replace(options, ignore=(*options.ignore, value))), value
 

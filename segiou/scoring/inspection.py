@@ -175,8 +175,8 @@ class Inspection(Finding):
         ]
         for color in colors:
             classes.append(LabelClass(unnamed(color), (next(free),), (_rgb(color),)))
-        named = sorted(self.names, key=lambda name: name != IN_NO_SHAPE)
-        classes += [LabelClass(name, (next(free),)) for name in named]
+        names = sorted(self.names, key=lambda name: name != IN_NO_SHAPE)
+        classes += [LabelClass(name, (next(free),)) for name in names]
         ignored: dict[str, Any] = {
             "ignore": tuple(ignore),
             "ignore_colors": tuple(rgb for v in ignore for rgb in unique_colors.get(v, ())),
@@ -186,13 +186,13 @@ class Inspection(Finding):
 
     def _joined(self, pred: Inspection) -> Inspection:
         """Values, colours and names of masks and predictions together."""
-        both: dict[str, Any] = {
+        merged: dict[str, Any] = {
             name: {**getattr(self, name), **getattr(pred, name)}
             for name in ("values", "colors", "names", "segments")
         }
-        both["palette"] = {**pred.palette, **self.palette}
-        both["values"] = dict(sorted(both["values"].items()))
-        return replace(self, pred=None, **both)
+        merged["palette"] = {**pred.palette, **self.palette}
+        merged["values"] = dict(sorted(merged["values"].items()))
+        return replace(self, pred=None, **merged)
 
     def _parted_values(self) -> tuple[list[int], list[int]]:
         """Values that may be classes, and values that mark unlabelled pixels."""
@@ -278,9 +278,9 @@ def inspect_folder(
     read = _read(tasks, workers, progress or (lambda done, total: None))
     segments = joined(segments_of(read))
     of_classes = {name: v for name, v in values_of(labels).items() if name in segments}
-    named = joined([of_classes.items(), *segments_of(read)])
+    values = joined([of_classes.items(), *segments_of(read)])
     matched = [
-        with_segment_values(content, named) for content in with_greys_as_values(read, labels)
+        with_segment_values(content, values) for content in with_greys_as_values(read, labels)
     ]
     masks, preds = matched[: len(paths)], matched[len(paths) :]
     inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)
@@ -346,13 +346,15 @@ def _with_palette(
     """The inspection with the colours on which palettes agree, and what they contradict."""
     if not (files := _palettes_of(read)):
         return summary
-    found = [clash(files)]
+    clashes = [clash(files)]
     if labels is None:  # greys are compared with the indices as values
-        found.append(_contradicting(files, LabelSet.from_names([f"value {v}" for v in range(256)])))
+        clashes.append(
+            _contradicting(files, LabelSet.from_names([f"value {v}" for v in range(256)]))
+        )
     of_sets = [_contradicting(files, label_set) for label_set in _with_colors(files, labels)]
     # A palette whose indices are the values of one preset may have the colours of others.
-    found += of_sets if all(of_sets) else []
-    warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, found))
+    clashes += of_sets if all(of_sets) else []
+    warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, clashes))
     agreed = set.intersection(*({*colors_of(p, summary.values).items()} for _, p, _ in files))
     return replace(summary, palette=dict(sorted(agreed)), suspicions=(*warned, *summary.suspicions))
 

@@ -159,8 +159,8 @@ class Job:
     @property
     def title(self) -> str:
         """The name of the run: by default the last part of the predictions' path."""
-        place = without_credentials(str(self.pred))
-        return self.name or encodable(Path(place).name or place)
+        path = without_credentials(str(self.pred))
+        return self.name or encodable(Path(path).name or path)
 
     def plans(self, *, volumes: bool) -> tuple[Plan, ...]:
         """Plans of the measures for images or volumes.
@@ -199,8 +199,8 @@ class Job:
         if is_array_name(roi, open_source(self.truth, self.storage_options)):
             return replace(self.reading, roi=str(roi))
         source = open_source(roi, self.storage_options)
-        place = _absolute(source) if self.run is not None else source
-        return replace(self.reading, roi=place.root)
+        region = _absolute(source) if self.run is not None else source
+        return replace(self.reading, roi=region.root)
 
     def header(self, pairing: Pairing, expected: int) -> Header:
         """The header of the run.
@@ -251,7 +251,7 @@ class Job:
     @cached_property
     def sources(self) -> tuple[Source, Source]:
         """The places of truth and prediction; DataError if they are the same."""
-        sources = [self._opened(place) for place in (self.truth, self.pred)]
+        sources = [self._opened(path) for path in (self.truth, self.pred)]
         # Suffixes can distinguish the files of one folder.
         by = self.pair_by
         same_suffix = is_one_file(sources[0]) or by.truth_suffix == by.pred_suffix
@@ -327,12 +327,12 @@ class Job:
             for path in paths
         ]
 
-    def _opened(self, place: str | Path) -> Source:
+    def _opened(self, path: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""
-        is_npz = str(place).lower().endswith(".npz") and not is_pattern(str(place))
+        is_npz = str(path).lower().endswith(".npz") and not is_pattern(str(path))
         if self.reading.array_key and is_npz:
-            return LocalFolder(str(Path(place).expanduser()))
-        return open_source(place, self.storage_options)
+            return LocalFolder(str(Path(path).expanduser()))
+        return open_source(path, self.storage_options)
 
 
 def _check_shard(shard: object) -> None:

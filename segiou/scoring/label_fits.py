@@ -157,14 +157,14 @@ def ids_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     """The options that read ids of objects as one class, on each side that has them."""
     options, sample = scorer.header.options, sampled(pairs, SAMPLE)
     sides = {"truth": scorer.truth_source, "pred": scorer.pred_source}
-    found = []
-    for place, (side, source) in enumerate(sides.items()):
-        read = (read_values(source, pair.sides[place]) for pair in sample)
+    sides_of_ids = []
+    for index, (side, source) in enumerate(sides.items()):
+        read = (read_values(source, pair.sides[index]) for pair in sample)
         pixels = (content.pixels for content in read if isinstance(content, FileContent))
         declared = options.labels.declared_values.union(options.ignore)
         values = {*chain.from_iterable(pixels)} - declared
-        found += [side] * may_be_ids([*values], options)
-    return as_one_class_of(found)
+        sides_of_ids += [side] * may_be_ids([*values], options)
+    return as_one_class_of(sides_of_ids)
 
 
 def _joined(command: str, options: str) -> str:

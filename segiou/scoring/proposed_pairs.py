@@ -114,12 +114,12 @@ def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
 def _of_job(job: Job) -> list[Proposal]:
     """The pairing of a job and its proposals, without those of several files of one key."""
     try:
-        found = pair_sources(*job.sources, job)
+        pairing = pair_sources(*job.sources, job)
     except ValueError:  # such as places in archives
         return []
     return [
         proposal
-        for proposal in (Proposal(found, {}), *found.proposals)
+        for proposal in (Proposal(pairing, {}), *pairing.proposals)
         if not proposal.found.duplicates
     ]
 
@@ -146,8 +146,8 @@ def _best(
 
 def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
     """A trial of a proposal; None if its files are large, or of another kind than the options."""
-    found = proposal.found
-    pairs = sampled(found.pairs, _SAMPLE)
+    pairing = proposal.found
+    pairs = sampled(pairing.pairs, _SAMPLE)
     sizes = [
         source.stamp(path).size or 0
         for pair in pairs
@@ -156,10 +156,10 @@ def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
     if max(sizes, default=0) > _LARGE:
         return None
     try:
-        header = job.header(found, len(found.pairs))
+        header = job.header(pairing, len(pairing.pairs))
     except ValueError:  # reported once the files are paired
         return None
-    scorer = scorer_of(job, found, header)
+    scorer = scorer_of(job, pairing, header)
     results = scorer(pairs)
     counted = [result for result in results if isinstance(result, ImageCount)]
     problems = [

@@ -276,9 +276,9 @@ def each_image(
 
 def _images_of(name: str, batch: Any, truth: Any) -> Iterable[Any]:
     """The images of a batch, whose first axis is that of the truth if both name their axes."""
-    named, dims = getattr(truth, "dims", None), getattr(batch, "dims", None)
-    if isinstance(named, tuple) and isinstance(dims, tuple) and named[0] in dims[1:]:
-        batch = batch.transpose(named[0], *(name for name in dims if name != named[0]))
+    axes, dims = getattr(truth, "dims", None), getattr(batch, "dims", None)
+    if isinstance(axes, tuple) and isinstance(dims, tuple) and axes[0] in dims[1:]:
+        batch = batch.transpose(axes[0], *(name for name in dims if name != axes[0]))
     if is_chunked(batch):
         return _StoredImages(batch)
     if isinstance(batch, Iterator):

@@ -31,19 +31,19 @@ def classes_by_value(segments: Mapping[str, int]) -> dict[Any, str]:
 
 def labels_of(labels: Labels | None, places: Iterable[Any]) -> Labels:
     """The labels, or without any the classes that segments name; TypeError if there are none."""
-    found = classes_of_segments(places) if labels is None else labels
-    if found is None:
+    classes = classes_of_segments(places) if labels is None else labels
+    if classes is None:
         msg = "labels is required, except for segmentations of 3D Slicer, which name their classes"
         raise TypeError(msg)
-    return found
+    return classes
 
 
-def segments_in(place: Any) -> dict[str, int]:
+def segments_in(masks: Any) -> dict[str, int]:
     """Names and values of the segments in the files of a place; unreadable files have none."""
-    if isinstance(place, Mapping):  # arrays
+    if isinstance(masks, Mapping):  # arrays
         return {}
     try:
-        source = open_source(place) if isinstance(place, (str, Path)) else place
+        source = open_source(masks) if isinstance(masks, (str, Path)) else masks
         single = isinstance(source, LocalFolder) and Path(source.root).is_file()
         paths = [source.root] if single else [*source.find().values()]
     except (ValueError, OSError):  # which scoring reports

@@ -64,8 +64,8 @@ def unused_texts(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[
 def _have_palettes(sides: Sequence[_Side]) -> bool:
     """Whether one of some files has a palette; also if none could be read."""
     tried = chain.from_iterable(_palettes(*side) for side in sides)
-    found = [has for has in tried if has is not None]
-    return not found or any(found)
+    known = [has for has in tried if has is not None]
+    return not known or any(known)
 
 
 def _palettes(source: Source, paths: Sequence[str]) -> Iterator[bool | None]:

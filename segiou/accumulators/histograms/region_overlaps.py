@@ -44,8 +44,8 @@ def count_overlaps(
     classes = len(planes)
     overlaps = np.zeros((classes, bins.number), np.int64)
     numbers = np.zeros(classes, np.int64)
-    for place in np.ndindex(codes.shape[:-2]):
-        image, scores = codes[place], planes[(slice(None), *place)]
+    for plane in np.ndindex(codes.shape[:-2]):
+        image, scores = codes[plane], planes[(slice(None), *plane)]
         ids = label_components(image, range(classes))
         inside = ids > 0
         code, region = image[inside].astype(np.intp), ids[inside] - 1

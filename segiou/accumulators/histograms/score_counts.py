@@ -139,20 +139,20 @@ class ScoreHistogram(TableAccumulator, Drawable):
         return np.zeros((rows, self.bins.number, 2), np.int64)
 
     def _named(self, cells: Ints) -> dict[str, Ints]:
-        return {name: cells[place] for name, place in self._places.items()}
+        return {name: cells[rows] for name, rows in self._places.items()}
 
     def _part(self, name: str) -> Ints:
         part: Ints = self._cells[self._places[name]]
         return part
 
-    def _read(self, named: Mapping[str, Any]) -> Ints:
+    def _read(self, arrays: Mapping[str, Any]) -> Ints:
         cells = self._empty()
-        for name, place in self._places.items():
-            array, shape = counts_array(named[name], name), cells[place].shape
+        for name, rows in self._places.items():
+            array, shape = counts_array(arrays[name], name), cells[rows].shape
             if array.shape != shape:
                 msg = f"{name} must have shape {shape}, got {array.shape}"
                 raise ValueError(msg)
-            cells[place] = array
+            cells[rows] = array
         return cells
 
     def _difference(self, other: Self) -> str:
@@ -280,7 +280,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
             msg = "channels that overlap need activation='sigmoid', not 'softmax'"
             raise ValueError(msg)
         cells, valid = self._empty(), None
-        named = self._named(cells)
+        arrays = self._named(cells)
         if mask is not None:
             valid = as_valid_mask(mask, planes.shape[1:])
         for c, (labels, plane) in enumerate(zip(truth, planes, strict=True)):
@@ -293,7 +293,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
             cells[c] = count_scores(codes, plane[None], self.bins, activation, valid_codes=2)[0]
             if self.regions:
                 own_regions = count_overlaps(codes, plane[None], self.bins, activation)
-                named["overlaps"][c], named["numbers"][c] = (counts[0] for counts in own_regions)
+                arrays["overlaps"][c], arrays["numbers"][c] = (counts[0] for counts in own_regions)
         cells[self._places["ignored"]] = 0 if valid is None else int((~valid).sum())
         return cells
 

@@ -122,6 +122,6 @@ def png_area(
         msg = f"its mask is not a base64 PNG: {error}".partition(" <_io.")[0]
         raise ValueError(msg) from error
     area = np.zeros(size, dtype=bool)
-    place = area[top : top + part.shape[0], left : left + part.shape[1]]
-    place |= part[: place.shape[0], : place.shape[1]]
+    window = area[top : top + part.shape[0], left : left + part.shape[1]]
+    window |= part[: window.shape[0], : window.shape[1]]
     return area, (part.shape[0], part.shape[1])

@@ -105,14 +105,14 @@ class Raster(NamedTuple):
 
     def _other_place(self, pred: Raster, shape: tuple[int, ...]) -> str:
         """Difference of a custom coordinate system; empty if both place the corners equally."""
-        named = " but its truth has ".join(
+        problem = " but its truth has ".join(
             f"coordinate system {raster.crs}" if raster.is_epsg else "a custom coordinate system"
             for raster in (pred, self)
         )
         try:
             transform: Any = import_module("rasterio.warp").transform
         except ImportError:
-            return f"{named}, and comparing them needs pip install 'segiou[geo]'"
+            return f"{problem}, and comparing them needs pip install 'segiou[geo]'"
         affine = self.affine or (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
         corners = _corners(affine, shape)
         try:
@@ -120,10 +120,10 @@ class Raster(NamedTuple):
                 *transform(_system(pred), _system(self), *zip(*corners, strict=True)), strict=True
             )
         except Exception as error:  # noqa: BLE001 - systems that PROJ cannot transform differ
-            return f"{named}, and they cannot be compared: {error}"
+            return f"{problem}, and they cannot be compared: {error}"
         most = _TOLERANCE * math.hypot(affine[0], affine[3])
         is_same = all(math.dist(*ends) <= most for ends in zip(corners, moved, strict=True))
-        return "" if is_same else f"{named}, which places its pixels elsewhere"
+        return "" if is_same else f"{problem}, which places its pixels elsewhere"
 
 
 def _metres_of(raster: Raster) -> float:
@@ -174,7 +174,7 @@ def raster_of(page: Any) -> Raster:
         words = page.tags.valueof(_KEYS) or ()
         # Four words per key, after a header of four; the second word of a number is 0.
         entries = (words[at : at + 4] for at in range(4, len(words) - 3, 4))
-        keys = {key: value for key, place, _, value in entries if place == 0}
+        keys = {key: value for key, location, _, value in entries if location == 0}
         known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
         crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
         custom: list[tuple[int, str, Any]] = []

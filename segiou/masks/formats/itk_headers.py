@@ -108,7 +108,7 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
 
 def _segments(fields: Mapping[str, str], path: str | Path) -> tuple[Segment, ...]:
     """The segments that 3D Slicer writes as key-value pairs."""
-    found: dict[str, Segment] = {}
+    segments: dict[str, Segment] = {}
     for key in fields:
         if not re.fullmatch(r"Segment\d+_LabelValue", key):
             continue
@@ -120,10 +120,10 @@ def _segments(fields: Mapping[str, str], path: str | Path) -> tuple[Segment, ...
         if name and re.fullmatch(r"\d{1,9}", value, re.A):
             number = int(layer) if re.fullmatch(r"\d{1,9}", layer, re.A) else 0
             segment = Segment(name, int(value), number)
-            if found.setdefault(name, segment) != segment:
+            if segments.setdefault(name, segment) != segment:
                 problem = f"has two segments named {name!r}; rename one of them"
                 raise MaskError(path, problem)
-    return tuple(found.values())
+    return tuple(segments.values())
 
 
 def _without_layers(

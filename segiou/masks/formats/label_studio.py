@@ -81,14 +81,14 @@ def _image_name(data: Mapping[str, Any]) -> str:
         for key, text in texts.items()
     }
     images = {key: path for key, path in paths.items() if path.lower().endswith(_IMAGES)}
-    found = images or {key: path for key, path in paths.items() if re.search(r"\.\w+$", path)}
-    if len(found) > 1:
-        found = {key: path for key, path in found.items() if key == "image"} or found
-    if len(found) != 1:
-        msg = f"has {len(found)} possible image names in its data ({listed(list(found))}); expected"
+    files = images or {key: path for key, path in paths.items() if re.search(r"\.\w+$", path)}
+    if len(files) > 1:
+        files = {key: path for key, path in files.items() if key == "image"} or files
+    if len(files) != 1:
+        msg = f"has {len(files)} possible image names in its data ({listed(list(files))}); expected"
         msg += " one, or one named 'image'"
         raise ValueError(msg)
-    return _UPLOADED.sub("", PurePosixPath(*found.values()).name)
+    return _UPLOADED.sub("", PurePosixPath(*files.values()).name)
 
 
 def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:

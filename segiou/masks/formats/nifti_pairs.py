@@ -77,11 +77,11 @@ def joined(
         problem = f"has no data: {wanted.name} is missing; copy both files of the volume"
         raise MaskError(path, problem)
     data, about = read(names[0])
-    place, kind, at = _LAYOUTS[size]
-    head = head[:size].ljust(place, b"\0")
+    length, kind, at = _LAYOUTS[size]
+    head = head[:size].ljust(length, b"\0")
     (offset,) = struct.unpack_from(order + kind, head, at)
     start = bytearray(head)
-    struct.pack_into(order + kind, start, at, place + offset)
+    struct.pack_into(order + kind, start, at, length + offset)
     magic = 344 if size == 348 else 4
     start[magic : magic + 3] = b"n+1" if size == 348 else b"n+2"
     # Members of gzip are decompressed one after the other.
@@ -129,5 +129,5 @@ def _partners(
         return []
     # Paths in archives are texts, in which "./" has a meaning.
     start = str(path)[: len(str(path)) - len(name)]
-    names = [other, other[:-3] if other.lower().endswith(".gz") else f"{other}.gz"]
-    return [place for one in names if exists(place := f"{start}{one}")]
+    packed = other[:-3] if other.lower().endswith(".gz") else f"{other}.gz"
+    return [path for path in (f"{start}{other}", f"{start}{packed}") if exists(path)]

@@ -70,10 +70,10 @@ class NpyHeader(NamedTuple):
         """A header that is one of :data:`_PLAIN`, else None."""
         start = len(_VERSION_1) + 2
         end = start + int.from_bytes(head[start - 2 : start], "little")
-        found = _PLAIN.fullmatch(head, start, end)
-        if found is None or end > len(head) or not head.startswith(_VERSION_1):
+        match = _PLAIN.fullmatch(head, start, end)
+        if match is None or end > len(head) or not head.startswith(_VERSION_1):
             return None
-        descr, is_fortran, shape = found.groups()
+        descr, is_fortran, shape = match.groups()
         lengths = tuple(int(length) for length in shape.split(b",") if length.strip())
         return cls(lengths, is_fortran == b"True", np.dtype(descr.decode("latin1")), end)
 

@@ -24,7 +24,7 @@ _FILTERING = Lock()
 
 
 def open_by_gdal(
-    path: str | Path, place: Any, need: str, problem: str, settings: Mapping[str, Any], **more: Any
+    path: str | Path, file: Any, need: str, problem: str, settings: Mapping[str, Any], **more: Any
 ) -> Any:
     """A dataset of rasterio; ``need`` is the problem without it, ``problem`` that of bad files."""
     try:
@@ -34,7 +34,7 @@ def open_by_gdal(
     with damage(path, problem), rasterio.Env(**settings), _FILTERING, warnings.catch_warnings():
         # A geotransform is optional.
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        return rasterio.open(place, **more)
+        return rasterio.open(file, **more)
 
 
 def open_raster(path: str | Path) -> RawMask:
@@ -66,8 +66,8 @@ def open_raster(path: str | Path) -> RawMask:
 def _check_bands(dataset: Any, path: str | Path) -> None:
     """Raise an error that names the bands or subdatasets unless there is one band."""
     if dataset.count == 0 and (several := list(dataset.subdatasets)):
-        named = "\n".join(f"  {name}" for name in several[:_MOST_NAMED])
-        problem = f"contains {len(several)} subdatasets; extract one with gdal_translate:\n{named}"
+        lines = "\n".join(f"  {name}" for name in several[:_MOST_NAMED])
+        problem = f"contains {len(several)} subdatasets; extract one with gdal_translate:\n{lines}"
         raise MaskError(path, problem)
     if dataset.count != 1:
         names = [

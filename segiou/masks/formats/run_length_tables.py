@@ -112,11 +112,11 @@ def _columns(heads: Sequence[str]) -> dict[str, str]:
     plain = {re.sub(r"[\W_]", "", head).lower(): head for head in heads}
     wanted = {"image": _IMAGES, "runs": _RUNS, "class": _CLASSES, "both": _BOTH, **_SIZES}
     wanted["order"] = ("order",)
-    found = {
+    columns = {
         what: next((plain[name] for name in names if name in plain), "")
         for what, names in wanted.items()
     }
-    return {what: head for what, head in found.items() if head}
+    return {what: head for what, head in columns.items() if head}
 
 
 def rows_of(path: Path) -> Iterator[Row]:
@@ -160,6 +160,6 @@ def _size(height: str, width: str, number: int) -> tuple[int, int]:
 
 def _images_below(folder: Path) -> dict[str, Path]:
     """The images below a folder by name without extension; photos before others."""
-    found = [path for path in folder.rglob("*.*") if path.suffix.lower() in _ENDINGS]
-    found.sort(key=lambda path: (-_ENDINGS.index(path.suffix.lower()), path))
-    return {path.stem: path for path in found}
+    files = [path for path in folder.rglob("*.*") if path.suffix.lower() in _ENDINGS]
+    files.sort(key=lambda path: (-_ENDINGS.index(path.suffix.lower()), path))
+    return {path.stem: path for path in files}

@@ -110,29 +110,29 @@ def in_one_extent(truth: Volume, pred: Volume) -> tuple[Volume, Volume]:
     3D Slicer saves segments without the empty voxels around them. Volumes that differ otherwise
     are unchanged, as are those whose larger grid would have to be cut.
     """
-    both = truth, pred
+    volumes = truth, pred
     if not (truth.segments or pred.segments) or truth.values.ndim != 3 or pred.values.ndim != 3:
-        return both
+        return volumes
     matrix, bound = truth.affine[:3, :3], _TOLERANCE * min(truth.spacing)
     if (np.abs(matrix - pred.affine[:3, :3]) > bound).any():
-        return both
+        return volumes
     shift = np.linalg.solve(matrix, pred.affine[:3, 3] - truth.affine[:3, 3])
     offset = np.rint(shift).astype(np.int64)
     if (np.abs(shift - offset) > _TOLERANCE).any():
-        return both
+        return volumes
     starts = np.zeros(3, np.int64), offset
-    stops = [start + volume.values.shape for start, volume in zip(starts, both, strict=True)]
+    stops = [start + volume.values.shape for start, volume in zip(starts, volumes, strict=True)]
     low, high = np.minimum(*starts), np.maximum(*stops)
     if (high - low).prod(dtype=float) > _MOST_VOXELS:
-        return both
+        return volumes
     padded = []
-    for volume, start, stop in zip(both, starts, stops, strict=True):
+    for volume, start, stop in zip(volumes, starts, stops, strict=True):
         before, after = start - low, high - stop
         if not (before.any() or after.any()):
             padded.append(volume)
             continue
         if not volume.segments:
-            return both
+            return volumes
         values = np.pad(volume.values, np.stack([before, after], 1).tolist())
         affine = volume.affine.copy()
         affine[:3, 3] -= affine[:3, :3] @ before

@@ -246,8 +246,8 @@ def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) ->
         is_packed = page.compression != 1
         if not _can_decode(page) or (_is_large(page) and is_packed and not _has_rows(page)):
             files = {"opener": remote.files} if remote else {}
-            place = remote.name if remote else str(path)
-            values = _opened_by_gdal(path, page, place, page.dtype, **files)
+            file = remote.name if remote else str(path)
+            values = _opened_by_gdal(path, page, file, page.dtype, **files)
         else:
             values = TiffMask(path, page, mode, remote)
         if values.dtype.kind == "f":
@@ -466,13 +466,13 @@ def _encoding(page: Any) -> str:
 
 
 def _opened_by_gdal(
-    path: str | Path, page: Any, place: Any, dtype: np.dtype[Any] | None = None, **options: Any
+    path: str | Path, page: Any, file: Any, dtype: np.dtype[Any] | None = None, **options: Any
 ) -> GdalMask:
     """A page opened by GDAL, which supports all compressions and reads large strips in parts."""
     need = f"{_encoding(page)}, which needs pip install 'segiou[geo]' or imagecodecs; {_SAVE}"
     options |= {"driver": "GTiff"}
     try:
-        dataset = open_by_gdal(path, place, need, "is a corrupt TIFF", _GDAL, **options)
+        dataset = open_by_gdal(path, file, need, "is a corrupt TIFF", _GDAL, **options)
     except MaskError as error:
         if "missing codec" not in error.problem:
             raise

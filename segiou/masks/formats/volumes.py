@@ -203,14 +203,14 @@ class _Header(NamedTuple):
         affine = affine.copy()
         affine[:3] *= _MILLIMETRES[unit]
         spacing = tuple(_MILLIMETRES[unit] * size for size in spacing)
-        named = "mm" if unit else "unknown"
+        name = "mm" if unit else "unknown"
         return cls(
             path=path,
             shape=shape,
             dtype=dtype,
             affine=affine,
             spacing=spacing,
-            unit=named,
+            unit=name,
             offset=offset,
             scale=scale,
             is_placed=placed,

@@ -158,11 +158,11 @@ class StoreFolder:
     def find(self) -> dict[str, str]:
         """Masks by the relative path of their store, without extension."""
         masks: dict[str, str] = {}
-        for name, place in self._stores().items():
-            found = ArrayStore(place, place).find()
-            arrays = {key: path[len(place) + 1 :].partition("[")[0] for key, path in found.items()}
+        for name, store in self._stores().items():
+            paths = ArrayStore(store, store).find()
+            arrays = {key: path[len(store) + 1 :].partition("[")[0] for key, path in paths.items()}
             is_single = len({*arrays.values()}) == 1
-            for key, path in found.items():
+            for key, path in paths.items():
                 part = key[len(arrays[key]) + 1 :] if is_single else key
                 masks[f"{split_ending(name)[0]}/{part}".rstrip("/")] = path
             if len(masks) > MOST_MASKS:
@@ -174,8 +174,8 @@ class StoreFolder:
     def _stores(self) -> dict[str, str]:
         """Stores by relative path."""
         if not Path(self.root).is_dir():
-            places = {"/".join(kept): place for place, kept in matches(self.root).items()}
-            return {name: place for name, place in places.items() if is_store(Path(place))}
+            places = {"/".join(kept): path for path, kept in matches(self.root).items()}
+            return {name: path for name, path in places.items() if is_store(Path(path))}
         stores = {}
         for base, folders, files in os.walk(self.root):
             here = [name for name in folders if is_store(Path(base, name))]

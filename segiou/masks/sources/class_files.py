@@ -38,12 +38,12 @@ IN_FOLDERS = "{class}/{id}"
 
 def match_class(pattern: str, root: str, path: str) -> re.Match[str] | None:
     """The groups ``id`` and ``name`` of a file below a root; None if it does not match."""
-    named = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
+    expression = re.escape(pattern).replace(r"\{id\}", "(?P<id>.+)")
     if pattern in (ONE_IMAGE, OBJECT):
-        named = f"(?P<id>){named}"
+        expression = f"(?P<id>){expression}"
     for name in (r"\{class\}", re.escape(OBJECT)):
-        named = named.replace(name, "(?P<name>[^/]+)")
-    compiled = re.compile(named)
+        expression = expression.replace(name, "(?P<name>[^/]+)")
+    compiled = re.compile(expression)
     start = len(root) + path[len(root) :].startswith("/")
     return compiled.fullmatch(path, start, len(split_ending(path)[0]))
 
@@ -115,13 +115,13 @@ class ClassMasks:
         ValueError
             If no class is left for pixels outside all files.
         """
-        named = set(classes_of(files, pattern))
+        present = set(classes_of(files, pattern))
         if OBJECT in pattern:
-            return cls(files, pattern, {}, 0) if named else files
-        if not named & set(labels.class_names):
+            return cls(files, pattern, {}, 0) if present else files
+        if not present & set(labels.class_names):
             return files
         values = {entry.name: entry.values[0] for entry in labels.classes}
-        free = [name for name in values if name not in named]
+        free = [name for name in values if name not in present]
         if not free:
             msg = f"{files.root}: every class has files; add a class 'background' for the rest"
             raise ValueError(msg)

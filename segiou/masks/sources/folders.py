@@ -86,8 +86,8 @@ def _files_below(folder: str | Path) -> Iterator[str]:
                 inner.append(entry.path)
             else:
                 yield entry.path
-    for place in inner:
-        yield from _files_below(place)
+    for folder in inner:
+        yield from _files_below(folder)
 
 
 def stamp_of(path: str | Path) -> Stamp:
@@ -183,14 +183,14 @@ class PatternFolder(LocalFolder):
     def find(self) -> dict[str, str]:
         """Mask files by the parts of their path that the pattern leaves open."""
         files: dict[str, str] = {}
-        places = {str(as_header(Path(place))): kept for place, kept in matches(self.root).items()}
-        names = [Path(place).name for place in places]
+        places = {str(as_header(Path(match))): kept for match, kept in matches(self.root).items()}
+        names = [Path(match).name for match in places]
         masks = {*masks_among(names)} or {name for name in names if is_pair_header(name)}
-        for place, kept in places.items():
-            if Path(place).is_dir():
-                inner = find_masks(place)
-            elif Path(place).name in masks:
-                kept, inner = [*kept, ""][:-1], {"": place}
+        for match, kept in places.items():
+            if Path(match).is_dir():
+                inner = find_masks(match)
+            elif Path(match).name in masks:
+                kept, inner = [*kept, ""][:-1], {"": match}
             else:
                 continue
             name = "/".join(kept)
@@ -203,14 +203,14 @@ def matches(pattern: str) -> dict[str, list[str]]:
     """The paths that match a pattern, and the parts of each that the pattern leaves open."""
     parts = Path(pattern).parts
     is_open = [is_pattern(part) for part in parts]
-    found: dict[str, list[str]] = {}
-    for place in sorted(glob(pattern, recursive=True)):  # noqa: PTH207 - absolute patterns
-        names = Path(place).parts
+    open_parts: dict[str, list[str]] = {}
+    for path in sorted(glob(pattern, recursive=True)):  # noqa: PTH207 - absolute patterns
+        names = Path(path).parts
         # Fixed names below the first open one are omitted, because they are equal everywhere.
         same = len(names) == len(parts) and "**" not in parts
         kept = (p for p, o in zip(names, is_open, strict=False) if o) if same else names
-        found[place] = [*kept]
-    return found
+        open_parts[path] = [*kept]
+    return open_parts
 
 
 def is_pattern(name: str) -> bool:

@@ -37,7 +37,7 @@ def places_of_masks(paths: Sequence[str], every: Sequence[str]) -> list[str]:
     """The folders of masks beside others, as patterns if there are several; likely ones only."""
     folders, others = ([path.split("/")[:-1] for path in some] for some in (paths, every))
     different = set().union(*folders) - set(folders[0]).intersection(*folders)
-    found = []
+    patterns = []
     for part in sorted(different):
         if not OF_MASKS.search(part) or NOT_MASKS.search(part):
             continue
@@ -45,14 +45,14 @@ def places_of_masks(paths: Sequence[str], every: Sequence[str]) -> list[str]:
         if len({len(parts) for parts in above}) == 1:
             levels = [{*level} for level in zip(*above, strict=True)]
             wild = [names.pop() if len(names) == 1 else "*" for names in levels]
-            found.append("/".join([*wild, part]))
+            patterns.append("/".join([*wild, part]))
             # Below a wildcard, names without a wildcard do not belong to the key.
             is_open = ["*" in wild[:i] or name == "*" for i, name in enumerate(wild)]
             several = ["*" if o else name for o, name in zip(is_open, wild, strict=True)]
-            found += ["/".join([*several, part])] * (several != wild)
+            patterns += ["/".join([*several, part])] * (several != wild)
             # Fixed names below, such as a size or a split, may be part of the place as well.
             inner = [parts[parts.index(part) + 1 :] for parts in others if part in parts]
             same = takewhile(lambda level: len({*level}) == 1, zip(*inner, strict=False))
             below = [level[0] for level in same]
-            found += ["/".join([*wild, part, *below])] * bool(below)
-    return found if len(found) <= _MOST_PLACES else []
+            patterns += ["/".join([*wild, part, *below])] * bool(below)
+    return patterns if len(patterns) <= _MOST_PLACES else []

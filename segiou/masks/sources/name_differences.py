@@ -137,8 +137,8 @@ def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Differenc
     others = sorted(pred)
     differences: Counter[Difference] = Counter()
     for name in truth[:: max(1, len(truth) // _SAMPLE)]:
-        place = bisect(others, name)
-        for other in others[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]:
+        index = bisect(others, name)
+        for other in others[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS]:
             common = common_start(name, other)
             # Also cut at word boundaries: else "_gt" and "_good" would differ in "t" and "ood".
             cuts = {len(common), *(m.start() for m in _WORDS.finditer(common))} - {0}

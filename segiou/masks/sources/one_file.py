@@ -70,10 +70,10 @@ def _is_one_array(first: Source, second: Source) -> bool:
 
 def _problem(first: Source, second: Source, count: int, number: int, example: str) -> str:
     shown = "the only pair" if number == 1 else f"{count} of {plural(number, 'pair')}"
-    found = "; ".join(map(_contents, (first, second)))
+    contents = "; ".join(map(_contents, (first, second)))
     return (
         f"{first.root} and {second.root} contain the same files, so {shown} would be one file "
-        f"compared with itself, such as {example}; pass two different places [{found}]"
+        f"compared with itself, such as {example}; pass two different places [{contents}]"
     )
 
 
@@ -84,9 +84,9 @@ def _contents(source: Source) -> str:
         return f"{source.root} is a file"
     names = source.find()
     folders = Counter(name.rpartition("/")[0] for name in names)
-    found = [f"{plural(n, 'mask')} in {name or 'it'}" for name, n in sorted(folders.items())]
+    texts = [f"{plural(n, 'mask')} in {name or 'it'}" for name, n in sorted(folders.items())]
     if isinstance(place, LocalFolder) and Path(place.root).is_dir():
         files = sorted(path.name for path in Path(place.root).iterdir() if path.is_file())
         others = [name for name in files if name not in names and not name.startswith(".")]
-        found[3:] = [f"no masks: {listed(others, 5)}"] if others else []
-    return f"{source.root} has {listed(found, 4)}"
+        texts[3:] = [f"no masks: {listed(others, 5)}"] if others else []
+    return f"{source.root} has {listed(texts, 4)}"

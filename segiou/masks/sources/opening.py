@@ -103,7 +103,7 @@ def _pattern_source(pattern: str) -> Source:
     """The folders, mask files or stores that match a pattern."""
     from segiou.masks.sources.array_stores import StoreFolder, is_store
 
-    is_of_stores = any(is_store(Path(place)) for place in matches(pattern))
+    is_of_stores = any(is_store(Path(path)) for path in matches(pattern))
     return StoreFolder(pattern) if is_of_stores else PatternFolder(pattern)
 
 
@@ -140,7 +140,7 @@ def _has_shards(pattern: str) -> bool:
     from segiou.masks.sources.archives import member_names
 
     places = [*matches(pattern)][:2]
-    arrays = [{*member_names(Path(place))} - {"spacing.npy"} for place in places]
+    arrays = [{*member_names(Path(path))} - {"spacing.npy"} for path in places]
     is_apart = len(arrays) < 2 or not arrays[0] & arrays[1]
     return "{" in pattern or (is_apart and all(len(names) > 1 for names in arrays))
 
@@ -213,8 +213,8 @@ def read_by(
     """The source with masks as these options read them; unchanged without any."""
     if roi is None and not reading.adjusts(side):
         return source
-    named = source.key if isinstance(source, AdjustedSource) else ""  # FILE.npz/KEY
-    return AdjustedSource(place_of(source), reading.key_of(side) or named, reading, side, roi)
+    key = source.key if isinstance(source, AdjustedSource) else ""  # FILE.npz/KEY
+    return AdjustedSource(place_of(source), reading.key_of(side) or key, reading, side, roi)
 
 
 def is_array_name(roi: str | Path, truth: Source) -> bool:

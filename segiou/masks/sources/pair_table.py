@@ -39,7 +39,7 @@ def pairs_of_table(
     rows = read_rows(path, ["truth"])
     column = next((name for name in _PRED if name in rows[0]), _PRED[0])
     check_columns(str(path), [column], [*rows[0]])
-    found: dict[str, Pair] = {}
+    by_id: dict[str, Pair] = {}
     problems: list[Problem] = []
     known = [_by_path(files) for files in (truth, pred)]
     for number, row in enumerate(rows, 1):
@@ -50,21 +50,21 @@ def pairs_of_table(
             if file is None:
                 text = f"row {number}: {name or 'an empty cell'} is not a file of the {side}"
                 problems.append(Problem(str(path), f"{text}; fix the table"))
-        if id in found:
+        if id in by_id:
             fix = "add a column id with a name for each pair"
             problems.append(
                 Problem(str(path), f"row {number}: two pairs have the id {id!r}; {fix}")
             )
         elif files[0] is not None and files[1] is not None:
-            found[id] = Pair(id, files[0], files[1])
-    pairs = tuple(found[id] for id in sorted(found))
+            by_id[id] = Pair(id, files[0], files[1])
+    pairs = tuple(by_id[id] for id in sorted(by_id))
     return Pairing(pairs, (), (), (), f"the rows of {path.name}"), problems
 
 
 def _by_path(files: Mapping[str, str]) -> dict[str, str]:
     """Files by relative path and by absolute path."""
-    named = {composed(name): path for name, path in files.items()}
-    return named | {_absolute(path): path for path in files.values()}
+    by_name = {composed(name): path for name, path in files.items()}
+    return by_name | {_absolute(path): path for path in files.values()}
 
 
 def _file(name: str, files: Mapping[str, str], folder: Path) -> str | None:

@@ -214,9 +214,9 @@ def pair_folders(
 
 def _in_one_form(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
     """The files by names in one Unicode form, unless two files of a side differ only in it."""
-    named = [{composed(name): path for name, path in files.items()} for files in sides]
-    is_clear = all(len(new) == len(old) for new, old in zip(named, sides, strict=True))
-    return [*named] if is_clear else [*sides]
+    renamed = [{composed(name): path for name, path in files.items()} for files in sides]
+    is_clear = all(len(new) == len(old) for new, old in zip(renamed, sides, strict=True))
+    return [*renamed] if is_clear else [*sides]
 
 
 def _without_photos(files: Mapping[str, str]) -> Mapping[str, str]:
@@ -286,8 +286,8 @@ def listed_files(
         wanted = {path for id in ids for path in keyed.get(composed(id), ())}
         unknown = tuple(id for id in ids if composed(id) not in keyed)
     else:
-        named = {id if is_mask(id) else f"{id}.png": id for id in ids}
-        pairing = pair_folders(truth, named, truth_suffix=truth_suffix)
+        names = {id if is_mask(id) else f"{id}.png": id for id in ids}
+        pairing = pair_folders(truth, names, truth_suffix=truth_suffix)
         matched = {pair.id for pair in pairing.pairs}
         wanted = {pair.truth for pair in pairing.pairs}
         wanted |= {path for key, paths in pairing.duplicates if key in matched for path in paths}
@@ -442,8 +442,8 @@ def _searched(key: str) -> Callable[[str], str | None]:
     def find(relative: str) -> str | None:
         if (match := pattern.search(relative)) is None:
             return None
-        named = match.groupdict().get("key")
-        return named or (match[1] if pattern.groups else match[0]) or relative
+        key = match.groupdict().get("key")
+        return key or (match[1] if pattern.groups else match[0]) or relative
 
     return find
 

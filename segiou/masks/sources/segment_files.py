@@ -328,11 +328,11 @@ def _value(
     is_kind = isinstance(value, kinds) and not isinstance(value, bool) and value == value
     if is_kind and not (value == "" and key in ("id", "image_id", "file_name")):
         return value
-    place = f"entry {where}" if isinstance(where, int) else where
+    subject = f"entry {where}" if isinstance(where, int) else where
     several = kinds if isinstance(kinds, tuple) else (kinds,)
     wanted = " or ".join(kind.__name__ for kind in several)
     problem = "is missing" if value in (None, "") else f"must be {wanted}, got {value!r:.60}"
-    msg = f"{place}: {key!r} {problem}"
+    msg = f"{subject}: {key!r} {problem}"
     raise ValueError(msg)
 
 
@@ -341,8 +341,8 @@ def _category(entry: Any, where: object) -> int:
     has_label = isinstance(entry, dict) and "category_id" not in entry and "label_id" in entry
     category: int = _value(entry, "label_id" if has_label else "category_id", int, where)
     if not 0 <= category < _MOST_CATEGORY:
-        place = f"entry {where}" if isinstance(where, int) else where
-        msg = f"{place}: expected a category_id from 0 to {_MOST_CATEGORY - 1}, got {category}"
+        subject = f"entry {where}" if isinstance(where, int) else where
+        msg = f"{subject}: expected a category_id from 0 to {_MOST_CATEGORY - 1}, got {category}"
         raise ValueError(msg)
     return category
 
@@ -351,8 +351,8 @@ def _drawn(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any
     if image.size is None:
         msg = "has no size; add 'height' and 'width' in 'images', or use run lengths"
         if file.suffix.lower() != ".json":
-            place = f"put the images into {file.parent}"
-            msg = f"has no size; {place}, or add columns height and width"
+            fix = f"put the images into {file.parent}"
+            msg = f"has no size; {fix}, or add columns height and width"
         raise ValueError(msg)
     size = image_size(image.size) if isinstance(image.size, Path) else check_size(image.size)
     painting = Painting(size, contents.free, contents.dtype)

@@ -98,7 +98,7 @@ class YoloFolder:
         if "labels" in parts:
             at = len(parts) - 1 - parts[::-1].index("labels")
             places.insert(0, Path(*parts[:at], "images", *parts[at + 1 :]))
-        return [place for place in places if place.is_dir()] or [root]
+        return [folder for folder in places if folder.is_dir()] or [root]
 
     def _image_of(self, path: str) -> Path | None:
         relative = Path(path).relative_to(self.root).with_suffix("")

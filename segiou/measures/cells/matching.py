@@ -145,10 +145,10 @@ def _assign(t: NDArray[np.intp], p: NDArray[np.intp], values: Floats) -> NDArray
 
     (_,), rows = distinct(t)
     (_,), columns = distinct(p)
-    place = np.full((rows.max() + 1, columns.max() + 1), -1)
-    place[rows, columns] = np.arange(len(t))
-    table = np.where(place >= 0, values[place], 0.0)
-    kept: NDArray[np.intp] = place[linear_sum_assignment(table, maximize=True)]
+    index = np.full((rows.max() + 1, columns.max() + 1), -1)
+    index[rows, columns] = np.arange(len(t))
+    table = np.where(index >= 0, values[index], 0.0)
+    kept: NDArray[np.intp] = index[linear_sum_assignment(table, maximize=True)]
     return kept[kept >= 0]
 
 

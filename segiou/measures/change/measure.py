@@ -83,9 +83,8 @@ def change_scores(matrix: Any) -> ChangeScores:
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         msg = f"matrix must have shape (C, C), got {table.shape}"
         raise ValueError(msg)
-    values = {name: float(formula(table)) for name, formula in _FORMULAS.items()}
-    found: Any = values
-    scores: ChangeScores = found
+    values: Any = {name: float(formula(table)) for name, formula in _FORMULAS.items()}
+    scores: ChangeScores = values
     return scores
 
 

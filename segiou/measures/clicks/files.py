@@ -69,12 +69,12 @@ class ClickFiles:
             some = " and ".join([*stems.values()][:2])
             msg = f"{self.root}: folders of clicks have different names: {some}; use one name"
             raise ValueError(msg)
-        found = {}
+        last_paths = {}
         for image, by_click in images.items():
             paths = self._in_order(image, by_click)
             self._images[paths[-1]] = paths
-            found[f"{image}{split_ending(paths[-1])[1]}"] = paths[-1]
-        return found
+            last_paths[f"{image}{split_ending(paths[-1])[1]}"] = paths[-1]
+        return last_paths
 
     def _in_order(self, image: str, by_click: Mapping[int, str]) -> tuple[str, ...]:
         """The files of an image up to the limit."""
@@ -112,6 +112,6 @@ class ClickFiles:
         path : str
             Its last file.
         """
-        files = [(place, *self.files.read(place)) for place in self._paths(path)]
-        contents: Any = [(place, data) for place, data, _ in files]
+        files = [(file, *self.files.read(file)) for file in self._paths(path)]
+        contents: Any = [(file, data) for file, data, _ in files]
         return RawMask(contents, MODE, MODE), reduce(Stamp.joined, (stamp for *_, stamp in files))

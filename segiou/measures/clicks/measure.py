@@ -197,7 +197,7 @@ class ClickPlan(TargetPlan):
         files: Any = [(path, data)]
         if isinstance(data, RawMask) and data.mode == MODE:
             files = data.values
-        masks = np.stack([self._labels(content, place, truth) for place, content in files])
+        masks = np.stack([self._labels(content, file, truth) for file, content in files])
         return ScoredPrediction(masks[-1], masks)
 
     def _labels(self, data: bytes | RawMask, path: str, truth: tuple[int, ...]) -> NDArray[Any]:

@@ -240,7 +240,7 @@ def _boxes(ids: Ids, names: Iterable[int]) -> dict[int, tuple[slice, ...]]:
     """Bounding box of each object."""
     from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
 
-    places = {name: place for place, name in enumerate(names, 1)}
+    places = {name: number for number, name in enumerate(names, 1)}
     if ids.dtype == np.bool_ or [*places] != [*places.values()]:
         ids = mapped(ids, places)
     return dict(zip(places, find_objects(ids, len(places)) if places else (), strict=True))

@@ -125,9 +125,9 @@ class ObjectCounts(TableAccumulator):
         with LOCK:
             return super()._content()
 
-    def _read(self, named: Mapping[str, Any]) -> Ints:
-        cells = counts_array(named["counts"], "counts")
-        wide = np.reshape(np.array(named[self._rows_are], int), (-1, len(self._row) + 1))
+    def _read(self, arrays: Mapping[str, Any]) -> Ints:
+        cells = counts_array(arrays["counts"], "counts")
+        wide = np.reshape(np.array(arrays[self._rows_are], int), (-1, len(self._row) + 1))
         shape, once = self._empty().shape, (wide[:, -1] > 0).all()
         if cells.shape != shape or not (once and self._are_rows(wide, cells)):
             rows = f"{self._rows_are} must be rows of {', '.join(self._row)} and a number"

@@ -41,14 +41,14 @@ def annotations_of(path: str) -> tuple[str, str]:
     return (f"{start}.json", name) if is_in_file else (os.path.dirname(path), "")  # noqa: PTH120
 
 
-def find_annotations(place: str) -> tuple[str, Stamp]:
+def find_annotations(path: str) -> tuple[str, Stamp]:
     """COCO's annotation file, itself or next to a folder."""
-    if place.endswith(".json") and not Path(place).is_dir():
-        return place, stamp_of(place)
-    folder = Path(place).absolute()
+    if path.endswith(".json") and not Path(path).is_dir():
+        return path, stamp_of(path)
+    folder = Path(path).absolute()
     real = folder.resolve()
     folders = folder, real, *real.parents[:-1]
-    files = [place.with_name(f"{place.name}.json") for place in folders]
+    files = [folder.with_name(f"{folder.name}.json") for folder in folders]
     file = next((file for file in files if file.is_file()), files[1])
     return str(file), stamp_of(file)
 
@@ -88,14 +88,14 @@ def coco_objects(
     raw: RawMask, path: str, labels: LabelSet, annotations: dict[str, Any]
 ) -> ObjectMask:
     """Objects of a PNG whose colours encode ids, from the annotations next to its folder."""
-    place, name = annotations_of(path)
-    if place not in annotations:
-        file, stamp = find_annotations(place)
+    annotated, name = annotations_of(path)
+    if annotated not in annotations:
+        file, stamp = find_annotations(annotated)
         try:
-            annotations[place] = file, stamp, load_segments(file, stamp)
+            annotations[annotated] = file, stamp, load_segments(file, stamp)
         except ValueError as error:
             raise MaskError(path, f"requires COCO annotations; {error}") from error
-    file, stamp, contents = annotations[place]
+    file, stamp, contents = annotations[annotated]
     image = _annotated_image(contents, path, name, file)
     if name:
         # So far only classes were read; the PNG in the folder stores the ids.

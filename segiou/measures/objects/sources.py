@@ -150,8 +150,8 @@ class ObjectSource(Measure):
         """Stamp of a file joined with that of COCO's annotations next to its folder."""
         if self.source != "coco":
             return own
-        place, name = annotations_of(path)
-        return own if name else own.joined(find_annotations(place)[1])
+        annotated, name = annotations_of(path)
+        return own if name else own.joined(find_annotations(annotated)[1])
 
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None

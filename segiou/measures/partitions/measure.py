@@ -80,16 +80,20 @@ def partition_scores(
     of_all = np.size(truth_ids)
     in_truth, in_pred, pixels = count_id_pairs(truth_ids, pred_ids, ignore=ignore)
     # Squares of sizes may exceed int64.
-    both, rows, columns = pixels.astype(float), _sizes(in_truth, pixels), _sizes(in_pred, pixels)
-    total = both.sum()
+    shared, rows, columns = pixels.astype(float), _sizes(in_truth, pixels), _sizes(in_pred, pixels)
+    total = shared.sum()
     # Σ s² over segments of size s is Σ n · s over the pairs.
     kept = (in_pred != 0) | (rule == "scikit-image")
-    pairs, true, predicted = both[kept] @ both[kept], both @ rows, both[kept] @ columns[kept]
-    alike = -total if rule == "scikit-image" else both[~kept].sum() / max(of_all, 1)
+    pairs, true, predicted = (
+        shared[kept] @ shared[kept],
+        shared @ rows,
+        shared[kept] @ columns[kept],
+    )
+    alike = -total if rule == "scikit-image" else shared[~kept].sum() / max(of_all, 1)
     pairs, predicted = pairs + alike, predicted + alike
     true -= total if rule == "scikit-image" else 0
-    share = both / total if total else both
-    split, merge = (-np.sum(share * np.log2(both / side)) for side in (rows, columns))
+    share = shared / total if total else shared
+    split, merge = (-np.sum(share * np.log2(shared / side)) for side in (rows, columns))
     undefined = total == 0 and rule == "scikit-image"
     return {
         "rand_error": float(1 - ratio(2 * pairs, true + predicted)),

@@ -124,15 +124,15 @@ def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
         grey = GreyMap.of(array)
         counts = Levels.of(inside, grey)
         cuts, binned = _cuts(counts), _from_highest(counts.binned)
-        both = np.concatenate([cuts, binned], axis=-1)
-        agreement = _agreement(both[1], both[0], *_totals(counts.pixels))
+        tables = np.concatenate([cuts, binned], axis=-1)
+        agreement = _agreement(tables[1], tables[0], *_totals(counts.pixels))
         values = _of_image(inside, grey, counts, agreement)
         curves = agreement[:, cuts.shape[-1] :]
-    found: Any = dict.fromkeys(SaliencyScores.__annotations__)  # in this order
-    found |= zip(OF_IMAGES, values.tolist(), strict=True)
+    by_name: Any = dict.fromkeys(SaliencyScores.__annotations__)  # in this order
+    by_name |= zip(OF_IMAGES, values.tolist(), strict=True)
     for name, (curve, is_max) in OF_CURVES.items():
-        found[name] = float(of_curve(curves[CURVES.index(curve)], is_max=is_max))
-    scores_by_name: SaliencyScores = found
+        by_name[name] = float(of_curve(curves[CURVES.index(curve)], is_max=is_max))
+    scores_by_name: SaliencyScores = by_name
     return scores_by_name
 
 
@@ -268,13 +268,13 @@ def _object_similarity(values: Floats, pixels: NDArray[Any], number: int) -> flo
 def _region_similarity(values: Floats, pixels: NDArray[Any]) -> float:
     """SSIM of a quadrant times its pixels, from its pixels (2, L) outside and inside the truth."""
     outside, inside = pixels.sum(1).tolist()
-    both, number = pixels.sum(0), outside + inside
+    counts, number = pixels.sum(0), outside + inside
     if not number:
         return 0.0
-    x, y = _mean(values, both), inside / number
+    x, y = _mean(values, counts), inside / number
     free = number - 1 + EPS
     deviations = values - x
-    var_x = float(both @ deviations**2) / free
+    var_x = float(counts @ deviations**2) / free
     var_y = (inside * (1 - y) ** 2 + outside * y**2) / free
     far = (pixels @ deviations).tolist()
     cov = ((1 - y) * far[1] - y * far[0]) / free
@@ -304,7 +304,7 @@ def weighted_f_measure(truth: NDArray[np.bool_], grey: GreyMap, valid: Any = Non
     errors = grey.values - truth
     np.abs(errors, out=errors)
     box = tuple(_reach(np.asarray(truth.any(axis))) for axis in (1, 0))
-    near = errors[tuple(place[box] for place in nearest)]  # errors inside are their own
+    near = errors[tuple(axis[box] for axis in nearest)]  # errors inside are their own
     smooth = _smoothed(near)
     inside = np.minimum(smooth[truth[box]], errors[truth])
     outside = ~truth if valid is None else ~truth & valid

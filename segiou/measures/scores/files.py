@@ -198,7 +198,7 @@ class ClassFiles:
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The content of the files of an image with their paths, and their stamp."""
-        files = [(place, *self.files.read(place)) for place in self._paths(path)]
-        contents = [(place, data) for place, data, _ in files]
+        files = [(file, *self.files.read(file)) for file in self._paths(path)]
+        contents = [(file, data) for file, data, _ in files]
         stamp = reduce(Stamp.joined, (stamp for *_, stamp in files))
         return RawMask(contents, "scores", "scores"), stamp

@@ -54,9 +54,9 @@ def _passing_per_image(cells: Any, c: int, starts: NDArray[np.intp], bins: int) 
     image = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     at, hit = np.divmod(counts.indices.astype(np.int64), 2)
     width = len(starts) + 1
-    place = (image * width + np.searchsorted(starts, at, side="right")) * 2 + hit
+    cell = (image * width + np.searchsorted(starts, at, side="right")) * 2 + hit
     table = np.zeros((counts.shape[0], width, 2), np.int64)
-    np.add.at(table.reshape(-1), place, counts.data)
+    np.add.at(table.reshape(-1), cell, counts.data)
     fp, tp, positive, negative = (part[:, -len(starts) :] for part in passing(table))
     return np.stack([tp, fp, positive - tp, negative - fp], axis=-1)
 
@@ -64,5 +64,5 @@ def _passing_per_image(cells: Any, c: int, starts: NDArray[np.intp], bins: int) 
 def _mean_iou(numbers: Ints, weights: NDArray[np.bool_]) -> Floats:
     """Mean IoU of a class and of the others (..., K) by TP, FP, FN and TN (..., K, 4)."""
     tp, fp, fn, tn = np.moveaxis(numbers, -1, 0)
-    both = np.stack([ratio(tp, tp + fp + fn), ratio(tn, tn + fp + fn)], axis=-1)
-    return np.asarray(np.nan_to_num(both[..., weights]).sum(-1))
+    ious = np.stack([ratio(tp, tp + fp + fn), ratio(tn, tn + fp + fn)], axis=-1)
+    return np.asarray(np.nan_to_num(ious[..., weights]).sum(-1))

@@ -41,49 +41,49 @@ def measured_rows(
     check_integer("threads", threads, 1)
     skipped = frozenset(as_values("ignore", ignore))
     pair = SurfacePair(*sides, steps, convention.surface, skipped, threads, border=options.border)
-    named = named_values(structures)
-    distances = convention.distances(pair, named, options.percentiles)
-    if named is None:
-        named = {label: (int(label),) for label in sorted(distances)}
-    numbers = np.full(len(named), np.nan, row_type(options))
+    by_name = named_values(structures)
+    distances = convention.distances(pair, by_name, options.percentiles)
+    if by_name is None:
+        by_name = {label: (int(label),) for label in sorted(distances)}
+    numbers = np.full(len(by_name), np.nan, row_type(options))
     extent = (n * step for n, step in zip(sides[0].shape, steps, strict=True))
     numbers["diagonal"], numbers["bands"] = math.hypot(*extent), 0
-    for row, label in zip(numbers, named, strict=True):
+    for row, label in zip(numbers, by_name, strict=True):
         _fill(row, label, distances.get(label, Both()), options)
     if options.widths:
-        _fill_bands(numbers["bands"], pair, named, options.widths)
-    return SurfaceRows(options, (case,) * len(named), tuple(named), numbers)
+        _fill_bands(numbers["bands"], pair, by_name, options.widths)
+    return SurfaceRows(options, (case,) * len(by_name), tuple(by_name), numbers)
 
 
 def _fill_bands(
     bands: Any,
     pair: SurfacePair,
-    named: Mapping[Label, tuple[int, ...]],
+    by_name: Mapping[Label, tuple[int, ...]],
     widths: tuple[float, ...],
 ) -> None:
     """Write the voxels in the bands of the structures that are present."""
-    places = {label: place for place, label in enumerate(named)}
-    for label, counts in pair.bands(named, widths):
+    places = {label: index for index, label in enumerate(by_name)}
+    for label, counts in pair.bands(by_name, widths):
         bands[places[label]] = counts
 
 
-def _fill(row: Any, label: Label, both: Both, options: SurfaceRules) -> None:
+def _fill(row: Any, label: Label, sides: Both, options: SurfaceRules) -> None:
     """Write the numbers of one structure into its row."""
     convention = CONVENTIONS[options.convention]
-    sizes = [side.size for side in both]
+    sizes = [side.size for side in sides]
     row["state"] = STATES.index((*LONE, "found")[2 * (sizes[0] > 0) + (sizes[1] > 0)])
     row["sizes"] = sizes
     # The tools of the other conventions compare rounded numbers.
     is_exact = options.convention == "segiou"
-    for place, limit in enumerate(options.tolerances_at(label)):
+    for index, limit in enumerate(options.tolerances_at(label)):
         distance = length_in(limit, float(row["diagonal"]))
         reached = reached_by(distance) if is_exact else distance
-        row["within"][place] = [side.within(reached) for side in both]
+        row["within"][index] = [side.within(reached) for side in sides]
     if all(sizes):
-        row["hausdorff"] = max(side.values[-1] for side in both)
-        row["average"] = both.average(convention.average)
+        row["hausdorff"] = max(side.values[-1] for side in sides)
+        row["average"] = sides.average(convention.average)
         shares = [percentile / 100 for percentile in options.percentiles]
-        row["percentiles"] = [both.percentile(convention.percentile, share) for share in shares]
+        row["percentiles"] = [sides.percentile(convention.percentile, share) for share in shares]
 
 
 def as_values(name: str, labels: int | Iterable[int]) -> tuple[int, ...]:

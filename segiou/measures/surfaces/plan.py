@@ -337,8 +337,8 @@ class SurfacePlan(Plan):
         measures = {name: self._measures(name) for name in self.structures}
         return tuple(
             {"case": case, "label": label, "state": state}
-            | {name: values[name][place] for name in measures[str(label)]}
-            for place, (case, label, state) in enumerate(about)
+            | {name: values[name][index] for name in measures[str(label)]}
+            for index, (case, label, state) in enumerate(about)
         )
 
     def _columns(self, summary: Any, counted: Counted) -> list[ScoreValues]:
@@ -384,16 +384,16 @@ class SurfacePlan(Plan):
     def _at_own(self, name: str, summary: Any) -> dict[str, str]:
         """Shares of structures with their own tolerance, not that of the column, as text."""
         places = {
-            flat_name(score, limit): (score, place)
+            flat_name(score, limit): (score, index)
             for score in SHARES
-            for place, limit in enumerate(self.options.tolerances)
+            for index, limit in enumerate(self.options.tolerances)
         }
         if name not in places or not self.options.tolerances_of:
             return {}
-        share, place = places[name]
+        share, index = places[name]
         texts = {}
         for row in summary:
-            limit = self.options.tolerances_at(row["label"])[place]
+            limit = self.options.tolerances_at(row["label"])[index]
             score = row[flat_name(share, limit)]["mean"]
             if name not in row:
                 texts[row["label"]] = f"{cell(score)} at {self._with_unit(limit)}"

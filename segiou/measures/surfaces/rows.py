@@ -136,8 +136,8 @@ class SurfaceRows:
     def __getitem__(self, index: int | slice) -> Scores | SurfaceRows:
         """A row as a dict, or the rows of a slice."""
         if not isinstance(index, slice):
-            place = range(len(self))[index]
-            return next(iter(self[place : place + 1]))
+            at = range(len(self))[index]
+            return next(iter(self[at : at + 1]))
         parts = self.cases[index], self.labels[index], self.numbers[index]
         return SurfaceRows(self.options, *parts)
 
@@ -153,13 +153,13 @@ class SurfaceRows:
     def __iter__(self) -> Iterator[Scores]:
         values = {key: column.tolist() for key, column in self._values().items()}
         rows = zip(self.cases, self.labels, self.states, strict=True)
-        for place, (case, label, state) in enumerate(rows):
+        for index, (case, label, state) in enumerate(rows):
             row: Scores = {"case": case, "label": label, "state": state}
             for name, length in self._measured(label):
                 if length is None:
-                    row[name] = values[name, None][place]
+                    row[name] = values[name, None][index]
                 else:
-                    row.setdefault(name, {})[length] = values[name, length][place]
+                    row.setdefault(name, {})[length] = values[name, length][index]
             yield row if "surface_dice" in row else {**row, "surface_dice": {}}
 
     def values(self) -> dict[str, Floats]:

@@ -54,12 +54,12 @@ def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     >>> skeleton_counts(line, line).tolist()
     [7, 7, 7, 7, 7, 7]
     """
-    both = [_checked(name, mask) for name, mask in (("truth", truth), ("pred", pred))]
-    if both[0].shape != both[1].shape:
-        msg = f"truth has shape {both[0].shape}, pred {both[1].shape}; pass masks of one shape"
+    masks = [_checked(name, mask) for name, mask in (("truth", truth), ("pred", pred))]
+    if masks[0].shape != masks[1].shape:
+        msg = f"truth has shape {masks[0].shape}, pred {masks[1].shape}; pass masks of one shape"
         raise ValueError(msg)
-    window = bounding_box(both[0] | both[1])  # contains the skeletons
-    true, predicted = (mask[window] for mask in both)
+    window = bounding_box(masks[0] | masks[1])  # contains the skeletons
+    true, predicted = (mask[window] for mask in masks)
     true_line, predicted_line = _skeleton(true), _skeleton(predicted)
     wide = _dilated(_dilated(true_line)) & true
     parts = ((predicted_line, true), (true_line, predicted), (wide, predicted))

@@ -184,12 +184,12 @@ class VolumePlan(StructurePlan):
         level : float
             Level of the confidence intervals.
         """
-        found = {}
+        by_structure = {}
         for at, name in enumerate(self.structures):
             cases = parts["cases"][:, at]
             truth, pred = cases[cases.any(1)].T
-            found[name] = bland_altman(truth, pred, level=level)
-        return found
+            by_structure[name] = bland_altman(truth, pred, level=level)
+        return by_structure
 
     def table(self, counted: Counted) -> ScoreTable:
         """Errors of each structure, and the agreement of its volumes."""
