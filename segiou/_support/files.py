@@ -180,7 +180,7 @@ class Problem:
     ) -> Problem:
         """A problem that depends on some values of the file."""
         ordered = tuple(sorted(values))
-        text = _with_values(pattern, ordered) + (f" [{detail}]" if detail else "")
+        text = _filled_pattern(pattern, ordered) + (f" [{detail}]" if detail else "")
         return cls(where, text, pattern, ordered)
 
     def __str__(self) -> str:
@@ -193,7 +193,7 @@ class Problem:
         return (kind, f"{bracket}{rest}") if bracket and rest.endswith("]") else (self.text, "")
 
 
-def _with_values(pattern: str, values: Sequence[int]) -> str:
+def _filled_pattern(pattern: str, values: Sequence[int]) -> str:
     more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
     shown = ", ".join(map(str, values[:_VALUES])) + more
     return pattern.replace("{values}", shown).replace("{option}", ",".join(map(str, values)))
@@ -236,7 +236,7 @@ def _lines_of(problems: Sequence[Problem], advice: bool) -> list[str]:
     if len(problems) == 1:
         return [str(first) if advice else printable(f"{first.where}: {_cause(first.text)}")]
     values = sorted({value for problem in problems for value in problem.values})
-    text = _with_values(first.pattern, values) if first.pattern else first.parts[0]
+    text = _filled_pattern(first.pattern, values) if first.pattern else first.parts[0]
     text = text if advice else _cause(text)
     folder, names = _common_folder([problem.where for problem in problems])
     verb, _, rest = text.partition(" ")

@@ -152,7 +152,7 @@ def _entries(kind: str) -> dict[str, list[EntryPoint]]:
 
     group = f"segiou.{kind}"
     several = [*entry_points(group=group)]
-    if of_segiou := _of_sources(group):  # newer than the installed ones
+    if of_segiou := _source_entries(group):  # newer than the installed ones
         several = [*of_segiou, *(entry for entry in several if not _is_own(entry))]
     by_name: dict[str, list[EntryPoint]] = {}
     for entry in several:
@@ -172,7 +172,7 @@ def _sources() -> dict[str, Any]:
     return project if project.get("name") == "segiou" else {}
 
 
-def _of_sources(group: str) -> list[EntryPoint]:
+def _source_entries(group: str) -> list[EntryPoint]:
     """Entry points of segiou itself if it runs from its sources, installed or not."""
     from importlib.metadata import EntryPoint
 

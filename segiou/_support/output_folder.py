@@ -59,7 +59,7 @@ class OutputFolder:
         data = (
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
         )
-        inside = self._inside(name)
+        inside = self._unique_path(name)
         path = self.checked(inside)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
@@ -86,7 +86,7 @@ class OutputFolder:
             raise _exists(path, f"{what}; pass --overwrite (overwrite=True), or another folder")
         return path
 
-    def _inside(self, name: str) -> str:
+    def _unique_path(self, name: str) -> str:
         """A path for a name that stays in the folder, different for each name."""
         *folders, last = [_part(part) for part in re.split(r"[/\\]+", name) if part] or ["_"]
         path = ""

@@ -235,12 +235,12 @@ class TableAccumulator(Accumulator):
         """An array of zeros that a thread adds its counts to."""
 
     @abstractmethod
-    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    def _arrays_by_name(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         """Counts by name, in a form that is equal for equal counts."""
 
     @abstractmethod
     def _read(self, arrays: Mapping[str, Any]) -> NDArray[np.int64]:
-        """The checked array of a result of :meth:`_named`."""
+        """The checked array of a result of :meth:`_arrays_by_name`."""
 
     @classmethod
     def from_options(cls, options: ClassOptions, *own: Any, **more: Any) -> Self:
@@ -342,7 +342,7 @@ class TableAccumulator(Accumulator):
 
     def _content(self) -> dict[str, Any]:
         cells, pairs = self._snapshot()
-        return {**self._named(cells), "pairs": pairs}
+        return {**self._arrays_by_name(cells), "pairs": pairs}
 
     def _fill(self, state: Mapping[str, Any]) -> None:
         self._add(self._read(state), check_integer("pairs", state["pairs"], 0))

@@ -86,7 +86,7 @@ class ChannelCounts(PixelAccumulator):
     def _empty(self) -> NDArray[np.int64]:
         return np.zeros((len(_ROWS), self.num_classes), dtype=np.int64)
 
-    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    def _arrays_by_name(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         return dict(zip(_ROWS, cells, strict=True))
 
     def _read(self, arrays: Mapping[str, Any]) -> NDArray[np.int64]:

@@ -202,7 +202,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     def _collect(self) -> None:
         """Add the counts that are still on devices."""
         for tally, pairs in self._pending.collect(self._encoding):
-            self._add(self._of_tally(tally), pairs)
+            self._add(self._tally_counts(tally), pairs)
 
     def _snapshot(self) -> tuple[NDArray[np.int64], int]:
         self._collect()
@@ -213,7 +213,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """Pairs of arrays counted."""
         return super().pairs + self._pending.pairs
 
-    def _of_tally(self, tally: ConfusionCounts) -> NDArray[np.int64]:
+    def _tally_counts(self, tally: ConfusionCounts) -> NDArray[np.int64]:
         shape = self.num_classes, self.num_classes + 1
         if tally.table.shape != shape:
             msg = f"expected a table of shape {shape}, got {tally.table.shape}"
@@ -221,11 +221,11 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         check_memory(self.num_classes, _TABLES)
         return self._encoding.table_of(tally)
 
-    def _named(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    def _arrays_by_name(self, cells: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         return {"table": cells[:-2], "ignored": cells[-2].sum()}
 
     def _read(self, arrays: Mapping[str, Any]) -> NDArray[np.int64]:
-        return self._of_tally(ConfusionCounts(arrays["table"], arrays["ignored"]))
+        return self._tally_counts(ConfusionCounts(arrays["table"], arrays["ignored"]))
 
     @property
     def ignored(self) -> int:
@@ -322,7 +322,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             self._encoding_for(truth, pred, argmax, threshold)
             options = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for tally, pairs in self._pending.add(self._encoding, truth, pred, **options):
-                self._add(self._of_tally(tally), pairs)
+                self._add(self._tally_counts(tally), pairs)
             return self
         encoding = self._encoding
         if argmax is not None or threshold is not None:
@@ -452,7 +452,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         check_kind(
             "tally", tally, ConfusionCounts, "ConfusionCounts, as from ConfusionMatrix.count"
         )
-        self._add(self._of_tally(tally), check_integer("pairs", pairs, 0))
+        self._add(self._tally_counts(tally), check_integer("pairs", pairs, 0))
         return self
 
     def pixel_accuracy(self) -> float:

@@ -273,7 +273,7 @@ def _viewed(data: Any, name: str) -> NDArray[Any]:
     if isinstance(data, np.ndarray):
         return data
     if type(data).__module__.startswith("PIL."):
-        return _from_pil(data, name)
+        return _pil_array(data, name)
     if framework_of(data):
         return to_host(data)
     if hasattr(data, "__array__"):
@@ -292,7 +292,7 @@ def _viewed(data: Any, name: str) -> NDArray[Any]:
     return array if array.size else array.astype(np.uint8)
 
 
-def _from_pil(image: Any, name: str) -> NDArray[Any]:
+def _pil_array(image: Any, name: str) -> NDArray[Any]:
     if image.mode not in _LABEL_MODES:
         msg = (
             f"{name} is a PIL image of mode {image.mode!r}; label masks have mode "

@@ -79,7 +79,7 @@ def count_run_pairs(
     runs = (*truth, *pred)
     if _id_pairs is not None and all(each.dtype == np.uint32 for each in runs):
         table = _id_pairs.count_overlaps(*runs, length)
-        return _of_table(table, truth[1].dtype, pred[1].dtype)
+        return _table_pairs(table, truth[1].dtype, pred[1].dtype)
     starts = np.union1d(truth[0], pred[0])
     in_truth, in_pred = (
         ids[np.searchsorted(firsts, starts, "right") - 1] for firsts, ids in (truth, pred)
@@ -111,16 +111,16 @@ def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
         return _sorted_runs(truth, pred)
     if isinstance(table[0], int):  # very many others, and these are the lowest ids
         return _sorted_pairs(truth, pred, table)
-    return _of_table(table, truth.dtype, pred.dtype)
+    return _table_pairs(table, truth.dtype, pred.dtype)
 
 
-def _of_table(
+def _table_pairs(
     table: tuple[bytes, bool], truth: np.dtype[Any], pred: np.dtype[Any]
 ) -> tuple[Ids, Ids, Ints]:
     """The pairs of a compiled table, whose last row means nothing, as ids of these types."""
     content, is_sorted = table
     rows = np.frombuffer(content, np.uint64).reshape(-1, 3)[:-1]
-    in_truth, in_pred = _from_bits(rows[:, 0], truth), _from_bits(rows[:, 1], pred)
+    in_truth, in_pred = _ids_of_bits(rows[:, 0], truth), _ids_of_bits(rows[:, 1], pred)
     pixels = rows[:, 2].astype(np.int64)
     if is_sorted:
         return in_truth, in_pred, pixels
@@ -148,26 +148,26 @@ def _sorted_pairs(truth: Ids, pred: Ids, lows: tuple[int, int]) -> tuple[Ids, Id
     np.subtract(starts[1:], starts[:-1], out=pixels[:-1])
     pixels[-1] = len(keys) - starts[-1]
     keys = keys[starts]
-    in_pred = _from_bits(keys.astype(np.uint32), pred.dtype, lows[1])
+    in_pred = _ids_of_bits(keys.astype(np.uint32), pred.dtype, lows[1])
     keys >>= np.uint64(32)
-    return _from_bits(keys, truth.dtype, lows[0]), in_pred, pixels
+    return _ids_of_bits(keys, truth.dtype, lows[0]), in_pred, pixels
 
 
 def _keys(truth: Ids, pred: Ids, lows: tuple[int, int]) -> NDArray[np.uint64]:
     """Single numbers for such pairs, in the order of the pairs."""
-    keys = _above(truth, lows[0]).astype(np.uint64)
+    keys = _offsets(truth, lows[0]).astype(np.uint64)
     keys <<= np.uint64(32)  # in place: fresh memory costs more than the arithmetic
-    keys |= _above(pred, lows[1])
+    keys |= _offsets(pred, lows[1])
     return keys
 
 
-def _above(ids: Ids, low: int) -> NDArray[np.unsignedinteger[Any]]:
+def _offsets(ids: Ids, low: int) -> NDArray[np.unsignedinteger[Any]]:
     """Offsets of ids from the lowest id, which may be given as its bits."""
     bits = ids.view(f"u{ids.itemsize}")
     return bits - bits.dtype.type(low % (1 << 8 * ids.itemsize)) if low else bits
 
 
-def _from_bits(bits: NDArray[np.unsignedinteger[Any]], dtype: np.dtype[Any], low: int = 0) -> Ids:
+def _ids_of_bits(bits: NDArray[np.unsignedinteger[Any]], dtype: np.dtype[Any], low: int = 0) -> Ids:
     """Ids from their bits, or from how far they are above the lowest."""
     ids = bits.astype(f"u{dtype.itemsize}")
     if low:
@@ -240,7 +240,7 @@ def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArr
     present = count_id_pairs(ids, np.zeros_like(ids, bool))[0]
     values = np.array([meaning.get(number, 0) for number in present.tolist()], dtype)
     by_table = ids.dtype != np.bool_ and int(present[-1]) - int(present[0]) < _SMALL_RANGE
-    lookup = _by_table if by_table else _by_search
+    lookup = _looked_up if by_table else _searched
     if ids.ndim < 3:
         return lookup(ids, present, values)
     result = np.empty(ids.shape, dtype)
@@ -249,11 +249,11 @@ def mapped(ids: Ids, meaning: Mapping[int, int], dtype: Any = np.int64) -> NDArr
     return result
 
 
-def _by_search(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
+def _searched(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(values[np.searchsorted(present, ids)])
 
 
-def _by_table(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
+def _looked_up(ids: Ids, present: Ids, values: NDArray[Any]) -> NDArray[Any]:
     # Differences that exceed a signed type wrap, so they are right when read as unsigned.
     unsigned = np.dtype(f"u{ids.dtype.itemsize}")
     table = np.zeros(int(present[-1]) - int(present[0]) + 1, values.dtype)

@@ -62,7 +62,7 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
         _check_two_classes(shape, axes, truth, with_dimensions_of(truth, pred))
         return
     pred = with_dimensions_of(truth, pred)
-    sides = [_on_host(truth, "truth"), _on_host(pred, "pred")]
+    sides = [_host_array(truth, "truth"), _host_array(pred, "pred")]
     if sides[1].shape != shape or not all(map(is_binary, sides)):
         return
     # Overlapping channels without a true pixel give the counts of label maps.
@@ -77,7 +77,7 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
         warnings.warn(text, stacklevel=level_of_caller())
 
 
-def _on_host(data: Any, name: str) -> NDArray[Any]:
+def _host_array(data: Any, name: str) -> NDArray[Any]:
     return to_host(data) if is_on_device(data) else as_array(data, name)
 
 
@@ -99,7 +99,7 @@ def _check_two_classes(shape: tuple[int, ...], axes: list[int], truth: Any, pred
 
 def _are_complements(data: Any, name: str, shape: tuple[int, ...], axis: int) -> bool:
     """Whether an array is one-hot along an axis of two channels, and both classes occur."""
-    array = _on_host(data, name)
+    array = _host_array(data, name)
     if array.shape != shape:
         return False
     before, after = (0,) * axis, (0,) * (array.ndim - axis - 1)
@@ -157,10 +157,10 @@ def decided_truth(truth: Any, pred: Any, argmax: int | None, values: NDArray[Any
     shape = getattr(truth, "shape", None)
     if argmax is None or shape is None or tuple(shape) != tuple(np.shape(pred)):
         return truth
-    array = _on_host(truth, "truth")
+    array = _host_array(truth, "truth")
     if not -array.ndim <= argmax < array.ndim:
         return truth
-    other = _of_all_channels(array, argmax)
+    other = _common_values(array, argmax)
     if other is None:
         return truth
     is_other = other != 0
@@ -180,7 +180,7 @@ def decided_truth(truth: Any, pred: Any, argmax: int | None, values: NDArray[Any
     return values[index]
 
 
-def _of_all_channels(array: NDArray[Any], axis: int) -> NDArray[Any] | None:
+def _common_values(array: NDArray[Any], axis: int) -> NDArray[Any] | None:
     """Values that a pixel has in all channels, as ignored ones in a one-hot array, else 0.
 
     None if other values than 0 and 1 occur elsewhere.

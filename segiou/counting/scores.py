@@ -180,7 +180,7 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
     if threshold is not None:
         limit = rounded(threshold, planes.dtype)
         if isinstance(threshold, AtLeast):
-            limit = _below(limit, planes.dtype)
+            limit = _next_lower(limit, planes.dtype)
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
     dtype = np.bool_ if limit is not None else _label_type(planes)
     walked, labels, in_order = _laid_out(planes, dtype)
@@ -244,8 +244,8 @@ def rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
     return limit
 
 
-def _below(limit: Any, dtype: np.dtype[Any]) -> Any:
-    """The next lower limit, so that ``> _below(limit)`` is the same as ``>= limit``."""
+def _next_lower(limit: Any, dtype: np.dtype[Any]) -> Any:
+    """The next lower limit, so that ``> _next_lower(limit)`` is the same as ``>= limit``."""
     lowest = limit.dtype.type(-np.inf)
     if not is_bfloat16(dtype):
         with np.errstate(over="ignore"):

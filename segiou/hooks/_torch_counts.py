@@ -78,13 +78,13 @@ class TorchCounter:
         with deferred:
             truth, pred, decision = self.scoring.read(truth, pred)
             if self._are_pairs and (is_on_device(truth) or is_on_device(pred)):
-                return self._on_device(sums, maxima, truth, pred, decision)
-            return self._on_host(sums, truth, pred, decision), maxima
+                return self._count_on_device(sums, maxima, truth, pred, decision)
+            return self._count_on_host(sums, truth, pred, decision), maxima
         maxima = maxima.clone()
         maxima[_FAILED] = distributed.get_rank() + 1
         return sums, maxima
 
-    def _on_device(
+    def _count_on_device(
         self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any, decision: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         encoding, tables = self._counting._encoding, self._tables
@@ -95,7 +95,9 @@ class TorchCounter:
         )
         return sums + added, torch.maximum(maxima, largest)
 
-    def _on_host(self, sums: torch.Tensor, truth: Any, pred: Any, decision: Any) -> torch.Tensor:
+    def _count_on_host(
+        self, sums: torch.Tensor, truth: Any, pred: Any, decision: Any
+    ) -> torch.Tensor:
         """Sums after a batch that is counted in the host's memory."""
         batch = sums if sums.is_cpu else self.empty()[0]
         numbers = batch.numpy()

@@ -24,7 +24,7 @@ from segiou.scoring.score_arrays import id_text
 __all__ = ["SegmentationScores"]
 
 
-def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
+def _pair_of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
     try:
         return outputs["truth"], outputs["pred"]
     except (TypeError, LookupError) as error:
@@ -114,7 +114,7 @@ class SegmentationScores(Callback):
         self,
         labels: Any,
         *,
-        pairs: Callable[[Any, Any], tuple[Any, Any] | None] = _of_outputs,
+        pairs: Callable[[Any, Any], tuple[Any, Any] | None] = _pair_of_outputs,
         ids: Callable[[Any, Any], Any] | None = None,
         conflict: Conflict = "error",
         prefix: str = "",

@@ -62,10 +62,10 @@ def _named(path: str) -> Iterator[None]:
     except MaskError:
         raise
     except ValueError as error:
-        raise DataError([Problem(path, _without(path, error))]) from error
+        raise DataError([Problem(path, _problem(path, error))]) from error
 
 
-def _without(path: str, error: ValueError) -> str:
+def _problem(path: str, error: ValueError) -> str:
     """An error without the file that it begins with."""
     return str(error).removeprefix(path).lstrip(": ")
 
@@ -157,7 +157,7 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
     try:
         rows = read_rows(Path(path).expanduser(), ["area"])
     except ValueError as error:
-        raise MaskError(path, _without(path, error)) from error
+        raise MaskError(path, _problem(path, error)) from error
     areas: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
         name = next((cell for key, cell in row.items() if key != "area"), "")

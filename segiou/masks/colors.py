@@ -55,7 +55,7 @@ def labels_of_colors(
             raise MaskError(path, IS_A_PHOTO)
         problem = f"{NO_COLORS} (mode {raw.mode}), but {name} maps its colours to classes"
         problem += "; pass a label set with colors (segiou inspect --propose FILE writes one)"
-        problem += _if_coco(labels)
+        problem += _coco_hint(labels)
         raise MaskError(path, problem)
     table, values = _color_table(labels)
     mapped: NDArray[np.integer[Any]] = np.empty(colors.shape[:2], values.dtype)
@@ -144,7 +144,7 @@ def _check_ade(colors: NDArray[Any], path: str | Path) -> None:
         raise MaskError(path, _ADE_CLASSES)
 
 
-def _if_coco(labels: LabelSet | None) -> str:
+def _coco_hint(labels: LabelSet | None) -> str:
     """A hint for COCO categories, whose PNG files of segments contain ids."""
     is_coco = labels is not None and labels.source == "COCO categories"
     hint = "; for the segment ids of COCO, pass objects='coco' (segiou score --objects coco)"
@@ -167,7 +167,7 @@ def _unknown_text(unknown: NDArray[Any], labels: LabelSet) -> str:
             "compression"
         )
     else:
-        hint = f"add them to a class or to ignore_colors{_if_coco(labels)}"
+        hint = f"add them to a class or to ignore_colors{_coco_hint(labels)}"
     return f"has colours not in label set {labels.name!r}: {shown}{more}; {hint}"
 
 
@@ -305,11 +305,11 @@ def clash_of_sides(
 def _is_unique(index: int, palette: bytes, used: Iterable[int]) -> bool:
     """Whether no other index has the colour; the black that pads palettes is not counted."""
     size = max(len(palette.rstrip(b"\0")), 3 * max(used) + 1)
-    return _of_palette(palette[: size + -size % 3])[palette[3 * index : 3 * index + 3]] == 1
+    return _color_counts(palette[: size + -size % 3])[palette[3 * index : 3 * index + 3]] == 1
 
 
 @lru_cache(maxsize=64)
-def _of_palette(palette: bytes) -> Counter[bytes]:
+def _color_counts(palette: bytes) -> Counter[bytes]:
     return Counter(palette[i : i + 3] for i in range(0, len(palette), 3))
 
 

@@ -90,11 +90,11 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
-    masks = _below(root, MASK_SUFFIXES)
+    masks = _files_below(root, MASK_SUFFIXES)
     if not masks or any(path.lower().endswith(VOLUME_SUFFIXES) for path in masks):
         masks |= _headers_below(root)
-    masks = masks or _below(root, RASTER_SUFFIXES) or _below(root, ARRAY_SUFFIXES)
-    masks = masks or _below(root, _plugin_suffixes())
+    masks = masks or _files_below(root, RASTER_SUFFIXES) or _files_below(root, ARRAY_SUFFIXES)
+    masks = masks or _files_below(root, _plugin_suffixes())
     if not masks:
         layout = next(
             (text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None
@@ -102,13 +102,13 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         if layout is not None:
             msg = f"{root}: {layout}"
             raise ValueError(msg)
-        check_found(masks, root, _below(root))
+        check_found(masks, root, _files_below(root))
     return masks
 
 
 def _headers_below(root: Path) -> dict[str, str]:
     """Headers of volumes whose data are in other files; none if none is of a volume."""
-    headers = _below(root, HEADER_SUFFIXES)
+    headers = _files_below(root, HEADER_SUFFIXES)
     if headers:
         from segiou.masks.formats.nifti_pairs import starts_as_volume
 
@@ -128,7 +128,7 @@ def _plugin_suffixes() -> set[str]:
     return {f".{name}" for name in plugin_names("formats")}
 
 
-def _below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
+def _files_below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
     """Files below a folder with one of the given extensions; without them, all."""
     paths = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):

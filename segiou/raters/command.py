@@ -23,7 +23,7 @@ def command(parsed: argparse.Namespace) -> int:
     if parsed.consensus_by != "majority" and not parsed.consensus:
         msg = f"--consensus-by {parsed.consensus_by} has no effect without --consensus"
         raise ValueError(msg)
-    folders = _named(parsed.rater)
+    folders = _named_folders(parsed.rater)
     maps = CaseMaps(len(folders)) if parsed.html or kind == "html" else None
     consensus = None
     if parsed.consensus:
@@ -52,7 +52,7 @@ def _agreement(
     if labels is None:
         msg = "--labels is required: a number of classes, a preset or a label file"
         raise ValueError(msg)
-    model = _named([parsed.model]) if parsed.model else {}
+    model = _named_folders([parsed.model]) if parsed.model else {}
     return compare_raters(
         folders,
         labels=labels,
@@ -67,7 +67,7 @@ def _agreement(
     )
 
 
-def _named(texts: list[str]) -> Mapping[str, str]:
+def _named_folders(texts: list[str]) -> Mapping[str, str]:
     """Folders by name: NAME=FOLDER, or the folder's own name."""
     folders: dict[str, str] = {}
     for text in texts:

@@ -236,8 +236,8 @@ def _rater_parts(result: RaterAgreement) -> Iterator[Part]:
         yield GAP
     yield Facts(
         [
-            ("pairwise agreement", _ratio(result.agreement), _over(result.agreement)),
-            ("all agree", _ratio(result.unanimity), _over(result.unanimity)),
+            ("pairwise agreement", _ratio(result.agreement), _interval_text(result.agreement)),
+            ("all agree", _ratio(result.unanimity), _interval_text(result.unanimity)),
             ("Fleiss' kappa", *_coefficient(result.fleiss_kappa)),
             ("Krippendorff's alpha", *_coefficient(result.krippendorff_alpha)),
         ]
@@ -315,7 +315,7 @@ def _range(estimate: Estimate) -> str:
     return "" if math.isnan(estimate.low) else shown_range(estimate.low, estimate.high)
 
 
-def _over(estimate: Estimate) -> str:
+def _interval_text(estimate: Estimate) -> str:
     """The interval and its cases, which exclude those that an expert lacks."""
     return ", ".join(filter(None, (_range(estimate), plural(estimate.cases, "case"))))
 

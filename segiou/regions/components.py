@@ -257,7 +257,7 @@ def _connected(array: NDArray[Any], rank: int) -> Components:
     """Components of all labels; neighbours differ along at most ``rank`` axes."""
     routines = compiled()
     if routines is None or not 0 < array.size <= MOST_PIXELS:
-        return _by_scikit_image(array, rank)
+        return _label_with_scikit_image(array, rank)
     values = np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
     shape = (1,) * (3 - array.ndim) + array.shape
     runs = routines.find_components(values, values.itemsize, shape, rank)
@@ -265,7 +265,7 @@ def _connected(array: NDArray[Any], rank: int) -> Components:
     return Components(array.shape, starts, ids, values.reshape(-1)[firsts])
 
 
-def _by_scikit_image(array: NDArray[Any], rank: int) -> Components:
+def _label_with_scikit_image(array: NDArray[Any], rank: int) -> Components:
     measure: Any = import_whole("skimage.measure")
     _, classes = np.unique(array, return_inverse=True)
     ids = measure.label(classes.reshape(array.shape), background=-1, connectivity=rank)

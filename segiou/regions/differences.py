@@ -54,7 +54,7 @@ def differences(
     """
     compiled = components.compiled()
     if compiled is None or not 0 < truth.size <= components.MOST_PIXELS:
-        found = _by_components(truth, pred, codes, classes, least, most)
+        found = _component_differences(truth, pred, codes, classes, least, most)
         return found if with_runs else replace(found, runs=found.runs[:0])
     sides = [np.require(side, side.dtype.newbyteorder("="), ("C", "A")) for side in (truth, pred)]
     shape = (1,) * (3 - truth.ndim) + truth.shape
@@ -64,7 +64,7 @@ def differences(
     return Differences(rows.reshape(-1, COLUMNS), runs.reshape(-1, 3))
 
 
-def _by_components(
+def _component_differences(
     truth: NDArray[Any],
     pred: NDArray[Any],
     codes: tuple[Codes, Codes],

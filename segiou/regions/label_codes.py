@@ -111,7 +111,7 @@ class LabelCodes:
         """Labels of the truth (0) or the prediction (1) as codes."""
         values = (self.encoding.truth, self.encoding.pred)[side]
         codes: Codes = (
-            self._of_bytes[side][labels]
+            self._byte_codes[side][labels]
             if labels.dtype == np.uint8
             else self._codes[side][values.codes_of(labels)]
         )
@@ -127,7 +127,7 @@ class LabelCodes:
         return truth, pred
 
     @cached_property
-    def _of_bytes(self) -> tuple[Codes, Codes]:
+    def _byte_codes(self) -> tuple[Codes, Codes]:
         """The code of every byte."""
         sides = zip(self._codes, (self.encoding.truth, self.encoding.pred), strict=True)
         truth, pred = (codes[values.codes_of(np.arange(256))] for codes, values in sides)

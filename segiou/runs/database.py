@@ -464,7 +464,7 @@ class RunFile:
             read = tuple(files_of_row(row, self.header, self.path) for row in about)
             block = replace(block, files=read)
         if measured:
-            block = self._with_measured(block, [row[_NUM_COUNTS:stop] for row in rows])
+            block = self._add_measured(block, [row[_NUM_COUNTS:stop] for row in rows])
         return block
 
     def _decoded(self, rows: list[Row]) -> Columns:
@@ -483,7 +483,7 @@ class RunFile:
             raise damaged(self.path, "the cells of an image do not sum to its pixels")
         return block
 
-    def _with_measured(self, block: Columns, rows: list[Row]) -> Columns:
+    def _add_measured(self, block: Columns, rows: list[Row]) -> Columns:
         """The block with the counts of measures from ``_MEASURED``."""
         for id, packed, crc in rows:
             if type(packed) is not bytes or checksum(id, packed) != crc:

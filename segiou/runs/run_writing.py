@@ -408,7 +408,7 @@ def merged(
     """Merged header, images and skipped pairs of several runs; raises like merge_files."""
     header = _merged_header([run._header for run in runs], names, partial=partial)
     skipped = tuple(dict.fromkeys(problem for run in runs for problem in run.skipped))
-    return header, _without_duplicates(runs, names), skipped
+    return header, _merged_blocks(runs, names), skipped
 
 
 def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: bool) -> Header:
@@ -449,7 +449,7 @@ def _joined_header(headers: Sequence[Header], names: Sequence[str]) -> Header:
     )
 
 
-def _without_duplicates(runs: Sequence[RunCounts], names: Sequence[str]) -> Iterator[Columns]:
+def _merged_blocks(runs: Sequence[RunCounts], names: Sequence[str]) -> Iterator[Columns]:
     """Images of several runs sorted by id; ValueError if duplicates differ."""
     images = _each_image(runs, names)
     while block := list(islice(images, _MERGED)):

@@ -220,7 +220,7 @@ class RunTable:
         if by in _OTHER:
             sign = -1 if by == "false_positive_classes" else 1
             function: Any = self._scores().get(by) or false_positive_classes
-            return self._of_counts(function), sign
+            return self._image_function(function), sign
         for plan in self.run.plans:
             columns = {column.name: column.better for column in plan.image_columns}
             if columns.get(by) is not None:
@@ -231,25 +231,25 @@ class RunTable:
             plan = plans[name.score]
             sign = 1 if plan.scores[name.score].better == "higher" else -1
             return partial(self._measured, plan, name), sign
-        return self._of_pixels(name), 1
+        return self._pixel_score(name), 1
 
-    def _of_counts(self, function: Callable[[Counts], Floats]) -> Callable[[Columns], Floats]:
+    def _image_function(self, function: Callable[[Counts], Floats]) -> Callable[[Columns], Floats]:
         """A function of counts (N, C) as one of images."""
         number = self.run.options.num_classes
         return lambda block: function(block.counts(number)).astype(float)
 
-    def _of_pixels(self, name: ScoreName) -> Callable[[Columns], Floats]:
+    def _pixel_score(self, name: ScoreName) -> Callable[[Columns], Floats]:
         """A score of pixels: of structures, of a class, or of all of them."""
         options = self.run.options
         if name.score in CASE_SCORES and not has_volumes(self.run.provenance):
             raise not_measured(name)
         members = members_of(name, options.labels.class_names, options.groups, options)
         if members is not None:
-            return partial(self._of_structures, name, members)
+            return partial(self._structure_score, name, members)
         rule = str(name), self.protocol, self.run.class_names, self.include
-        return self._of_counts(lambda counts: scored_counts(counts, *rule).of_images())
+        return self._image_function(lambda counts: scored_counts(counts, *rule).of_images())
 
-    def _of_structures(
+    def _structure_score(
         self, name: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
     ) -> Floats:
         """A score of a group of classes, or of the structures, in each image."""

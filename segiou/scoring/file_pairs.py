@@ -93,7 +93,7 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     """
     if is_one_file(truth) and is_one_file(pred):
         pair = Pair(split_ending(Path(truth.root).name)[0], truth.root, pred.root)
-        return _of_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
+        return _check_different_files(Pairing((pair,), (), (), (), "two files"), truth, pred)
     files = _files_of_both(truth, pred)
     is_free = job is not None and not (job.pair_by.has_rule or job.reading.class_files)
     if job is not None and is_free:
@@ -114,10 +114,10 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
     is_partial = not pairing.pairs or pairing.missing or pairing.extra
     if job is not None and is_partial and not job.reading.class_files:
         _check_objects(files, (truth.root, pred.root))
-    return _of_different_files(pairing, truth, pred)
+    return _check_different_files(pairing, truth, pred)
 
 
-def _of_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pairing:
+def _check_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pairing:
     """The pairing; DataError if the truth of a pair is its prediction."""
     try:
         check_different((truth, pred), [(pair.truth, pair.pred) for pair in pairing.pairs])
@@ -210,7 +210,7 @@ def files_of(source: Source) -> dict[str, str]:
 def _paired(truths: Mapping[str, str], preds: Mapping[str, str], pair_by: PairOptions) -> Pairing:
     """Pairs by the names of files, of the listed ids only if there are any."""
     if pair_by.pairs is not None:
-        return _of_table(pair_by.pairs, truths, preds)
+        return _table_pairs(pair_by.pairs, truths, preds)
     by: Any = {name: getattr(pair_by, name) for name in ("truth_suffix", "pred_suffix", "key")}
     if (ids := pair_by.listed) is None:
         return pair_folders(truths, preds, **by)
@@ -222,7 +222,7 @@ def _paired(truths: Mapping[str, str], preds: Mapping[str, str], pair_by: PairOp
     return replace(pairing, extra=(), rule=rule + pairing.rule, unknown=unknown)
 
 
-def _of_table(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, str]) -> Pairing:
+def _table_pairs(table: str | Path, truths: Mapping[str, str], preds: Mapping[str, str]) -> Pairing:
     """The pairs of a table; DataError with every row that is not a pair."""
     from segiou.masks.sources.pair_table import pairs_of_table
 

@@ -305,9 +305,9 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     pairing, trial = best_proposals(pair_sources(*job.sources, job), job)
     problems, left_out = pairing_problems(pairing, job.pair_by, job.reading.class_files)
     left_out += job.skipped_classes()
-    job, nodata = _with_nodata(job, pairing)
+    job, nodata = _ignore_nodata(job, pairing)
     doubled = {key for key, _ in pairing.duplicates}
-    pairs = _of_shard([pair for pair in pairing.pairs if pair.id not in doubled], job.shard)
+    pairs = _shard_pairs([pair for pair in pairing.pairs if pair.id not in doubled], job.shard)
     if not problems:
         calls.on_paired(pairs)
         if all(pairing.skipped):  # on one side, they are other files in the folder of masks
@@ -461,7 +461,7 @@ class _InMemory:
         return Columns.joined([*self._blocks, Columns.of(self._images)]).by_id()
 
 
-def _with_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
+def _ignore_nodata(job: Job, pairing: Pairing) -> tuple[Job, int | None]:
     """The job with the nodata value of its first truth file ignored, and this value."""
     paths, options = [pair.truth for pair in pairing.pairs], job.options
     value = _nodata_of(job.sources[0], paths)
@@ -493,7 +493,7 @@ def _nodata_of(source: Source, paths: Sequence[str]) -> int | None:
         return None
 
 
-def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:
+def _shard_pairs(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:
     if shard is None:
         return pairs
     part, parts = shard

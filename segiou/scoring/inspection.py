@@ -283,13 +283,13 @@ def inspect_folder(
         with_segment_values(content, values) for content in with_greys_as_values(read, labels)
     ]
     masks, preds = matched[: len(paths)], matched[len(paths) :]
-    inspection = _with_palette(summary_of(str(folder), masks, labels), masks, labels)
+    inspection = _add_palette(summary_of(str(folder), masks, labels), masks, labels)
     if not single and (layout := class_layout(source.find())):
         text = f"one file per class ({listed(list(layout[1]), 8)}): --class-files '{layout[0]}'"
         inspection = replace(inspection, suspicions=(text, *inspection.suspicions))
     if pairing is None:
         return inspection
-    of_pred = _with_palette(summary_of(str(pred), preds, labels), preds, labels)
+    of_pred = _add_palette(summary_of(str(pred), preds, labels), preds, labels)
     declared = labels or LabelSet.from_names([f"value {value}" for value in range(256)])
     if texts := clash_of_sides(_palettes_of(masks), _palettes_of(preds), declared):
         of_pred = replace(of_pred, suspicions=(" ".join(texts), *of_pred.suspicions))
@@ -340,7 +340,7 @@ def _rgb(color: str) -> Color:
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
-def _with_palette(
+def _add_palette(
     summary: Inspection, read: Sequence[FileContent | Problem], labels: LabelSet | None
 ) -> Inspection:
     """The inspection with the colours on which palettes agree, and what they contradict."""
@@ -351,7 +351,7 @@ def _with_palette(
         clashes.append(
             _contradicting(files, LabelSet.from_names([f"value {v}" for v in range(256)]))
         )
-    of_sets = [_contradicting(files, label_set) for label_set in _with_colors(files, labels)]
+    of_sets = [_contradicting(files, label_set) for label_set in _candidate_sets(files, labels)]
     # A palette whose indices are the values of one preset may have the colours of others.
     clashes += of_sets if all(of_sets) else []
     warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, clashes))
@@ -370,7 +370,7 @@ def _contradicting(files: Sequence[PaletteUse], labels: LabelSet) -> tuple[str, 
     return next(((path, problem) for path, problem in each if problem), None)
 
 
-def _with_colors(files: Sequence[PaletteUse], labels: LabelSet | None) -> Iterable[LabelSet]:
+def _candidate_sets(files: Sequence[PaletteUse], labels: LabelSet | None) -> Iterable[LabelSet]:
     """The label set, or the presets that have every used colour."""
     used = {rgb for _, palette, values in files for rgb in colors_of(palette, values).values()}
     return presets_with(used) if labels is None else [labels]

@@ -208,14 +208,14 @@ def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
     several = sorted(values)
     if len(several) > MOST_VALUES:
         return None
-    wide = ClassOptions(_of_each(several, sides[0]), _of_each(several, sides[1]))
+    wide = ClassOptions(_class_per_value(several, sides[0]), _class_per_value(several, sides[1]))
     if (run := scored(scorer, wide, pairs)) is None:
         return None
     kept = [truth for truth in truths if isinstance(truth, FileContent)]
     return _Pixels(np.array(several, object), run._tally.table[:, :-1], kept)
 
 
-def _of_each(values: Iterable[int], labels: LabelSet) -> LabelSet:
+def _class_per_value(values: Iterable[int], labels: LabelSet) -> LabelSet:
     """A class for each value, with the colours that a label set reads as the value."""
     colors = {label.values[0]: label.colors for label in labels.classes}
     if labels.ignore_colors:

@@ -95,7 +95,7 @@ class PairScorer:
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
         annotations: dict[str, Any] = {}
-        return self._with_shared([self._score(pair, annotations) for pair in pairs])
+        return self._add_shared([self._score(pair, annotations) for pair in pairs])
 
     @cached_property
     def _encoding(self) -> Encoding:
@@ -139,10 +139,10 @@ class PairScorer:
                 return big
         data, stamp = small or source.read(path)
         raw = from_bytes(data, path, scratch, fits)
-        with_ids = self._with_ids(raw, stamp, path, labels, annotations)
-        return self._with_labels(raw, stamp, path, labels) if with_ids is None else with_ids
+        with_ids = self._open_ids(raw, stamp, path, labels, annotations)
+        return self._open_labels(raw, stamp, path, labels) if with_ids is None else with_ids
 
-    def _with_ids(
+    def _open_ids(
         self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet, annotations: dict[str, Any]
     ) -> OpenMask | None:
         """The mask with ids of objects; None if no measure reads them from such a file."""
@@ -155,7 +155,7 @@ class PairScorer:
         about: dict[str, Any] = {"volume": raw.volume, "array_spacing": raw.spacing}
         return OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
 
-    def _with_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> OpenMask:
+    def _open_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> OpenMask:
         if raw.volume is not None:
             from segiou.masks.formats.slicer import values_of, with_values
 
@@ -186,8 +186,8 @@ class PairScorer:
 
     def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> Result | _SharedPair:
         self._check_nodata(pair, truth)
-        truth, pred = self._in_one_order(pair, truth, pred)
-        truth, pred = self._in_one_extent(truth, pred)
+        truth, pred = self._aligned_axes(pair, truth, pred)
+        truth, pred = self._common_extent(truth, pred)
         pred = self._fitted(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
@@ -234,7 +234,7 @@ class PairScorer:
         )
         raise MaskError(pair.truth, problem)
 
-    def _in_one_order(
+    def _aligned_axes(
         self, pair: Pair, truth: OpenMask, pred: OpenMask
     ) -> tuple[OpenMask, OpenMask]:
         """Both sides, an array paired with a volume with the axes of the volume."""
@@ -262,7 +262,7 @@ class PairScorer:
         )
         return (turned, pred) if array is truth else (truth, turned)
 
-    def _in_one_extent(self, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
+    def _common_extent(self, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
         """Both sides on one grid, if 3D Slicer has saved them without their empty border."""
         volumes = truth.volume, pred.volume
         if self.reading.geometry == "ignore" or volumes[0] is None or volumes[1] is None:
@@ -318,7 +318,7 @@ class PairScorer:
             return problems
         return _SharedPair(pair, files, checked) if shared else None
 
-    def _with_shared(self, results: Sequence[Result | _SharedPair]) -> list[Result]:
+    def _add_shared(self, results: Sequence[Result | _SharedPair]) -> list[Result]:
         """The results, with those of pairs that share ids counted together."""
         shared = [result for result in results if isinstance(result, _SharedPair)]
         before = np.cumsum([0, *(len(pair.pixels) for pair in shared)]) // _MOST_SHARED

@@ -103,7 +103,7 @@ def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
         (replace(proposal, places=truth | pred), other)
         for truth, pred in product(*choices)
         if (truth or pred) and (other := replace(job, **truth | pred))
-        for proposal in _of_job(other)
+        for proposal in _job_proposals(other)
         if len(proposal.found.pairs) > len(pairs)
     ]
     unclear = () if pairing.missing or pairing.extra or not pairs else pairing.duplicates
@@ -111,7 +111,7 @@ def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
     return _best(pairing, job, kept) if kept else None
 
 
-def _of_job(job: Job) -> list[Proposal]:
+def _job_proposals(job: Job) -> list[Proposal]:
     """The pairing of a job and its proposals, without those of several files of one key."""
     try:
         pairing = pair_sources(*job.sources, job)

@@ -126,7 +126,7 @@ def score(
     classes.warn_of_ignored_classes()
     check_kind("name", name, str, "text")
     if isinstance(truth, Mapping) and isinstance(pred, Mapping) and ids is None:
-        ids, truth, pred, mask = _by_name(truth, pred, mask)
+        ids, truth, pred, mask = _named_images(truth, pred, mask)
     if isinstance(ids, str) and is_one_image(truth):
         ids = [ids]
     if ids is not None:
@@ -162,7 +162,7 @@ def _matched(header: Header, match: Match, batch: Iterable[Any]) -> Header:
     return replace(header, options=clusters.options, provenance=origin)
 
 
-def _by_name(
+def _named_images(
     truth: Mapping[str, Any], pred: Mapping[str, Any], mask: Any
 ) -> tuple[list[str], list[Any], list[Any], Any]:
     """Names and images of mappings from the name of an image."""

@@ -28,10 +28,10 @@ def suspicions(
     files: Sequence[FileContent], values: Counter[int], fits: Sequence[LabelSetMatch]
 ) -> list[str]:
     """Possible mistakes in the files: in their values, then in their formats."""
-    return [*_of_values(files, values, fits), *_of_formats(files)]
+    return [*_value_suspicions(files, values, fits), *_format_suspicions(files)]
 
 
-def _of_values(
+def _value_suspicions(
     files: Sequence[FileContent], values: Counter[int], fits: Sequence[LabelSetMatch]
 ) -> Iterator[str]:
     if set(values) == {0, 255}:
@@ -50,11 +50,11 @@ def _of_values(
             f"({worst.path}: {len(worst.pixels)}); likely interpolated when resized, saved "
             "with lossy compression, or instance ids"
         )
-    if between := _in_between(values, fits):
+    if between := _interpolated_values(values, fits):
         yield f"{between}; edges may have been interpolated"
 
 
-def _of_formats(files: Sequence[FileContent]) -> Iterator[str]:
+def _format_suspicions(files: Sequence[FileContent]) -> Iterator[str]:
     modes, sizes = frequencies(f.mask.mode for f in files), {f.shape for f in files}
     if len(modes) > 1:
         yield "files have different modes: " + ", ".join(modes)
@@ -88,7 +88,7 @@ def are_ids(files: Sequence[FileContent]) -> bool:
     return is_wide and max(_ends(files), default=0) >= _LEAST_IDS
 
 
-def _in_between(values: Counter[int], fits: Sequence[LabelSetMatch]) -> str:
+def _interpolated_values(values: Counter[int], fits: Sequence[LabelSetMatch]) -> str:
     """Rare values scattered between frequent ones, as interpolation produces at edges."""
     known = any(not fit.undeclared for fit in fits)
     if known or not 5 <= len(values) <= _MANY_VALUES or max(values) <= 2 * len(values):

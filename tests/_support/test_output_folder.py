@@ -106,10 +106,10 @@ def test_pipes_and_folders_are_not_replaced(tmp_path):
 
 
 def test_the_names_of_files_are_those_of_ids_where_they_can_be():
-    assert OutputFolder("out")._inside("town/a b.é.png") == "town/a b.é.png"
-    assert OutputFolder("out")._inside("../../evil.png") == "_/_/evil.png"
-    assert OutputFolder("out")._inside("/tmp/evil.png") == "tmp/evil.png"
+    assert OutputFolder("out")._unique_path("town/a b.é.png") == "town/a b.é.png"
+    assert OutputFolder("out")._unique_path("../../evil.png") == "_/_/evil.png"
+    assert OutputFolder("out")._unique_path("/tmp/evil.png") == "tmp/evil.png"
     out = OutputFolder("out")
-    assert [out._inside(name) for name in ("a:.png", "a?.png", "A_.png", "a:.png")] == [
+    assert [out._unique_path(name) for name in ("a:.png", "a?.png", "A_.png", "a:.png")] == [
         *("a_.png", "a__2.png", "A__3.png", "a_.png")
     ]

@@ -82,7 +82,7 @@ class CompiledScores:
         valid, bad = t < classes, t == self._truth[0].undeclared
         if is_integer:
             nan = outside = valid & ~valid
-            binned = self._of_integers(raw, kind, axis)
+            binned = self._integer_bins(raw, kind, axis)
         else:
             probabilities = self._activated(raw, activation)
             nan = ops.xp.any(ops.xp.isnan(probabilities), axis=0) & valid
@@ -142,7 +142,7 @@ class CompiledScores:
         # Products of single precision may round up to the next bin.
         return index - ops.wide(scores < ops.take(self._edges, index), 32)
 
-    def _of_integers(self, raw: Any, kind: str, axis: int | None) -> tuple[Any, Any]:
+    def _integer_bins(self, raw: Any, kind: str, axis: int | None) -> tuple[Any, Any]:
         """Bins of integers and their units of sums, from tables of all values."""
         ops, levels = self.ops, as_floats(np.arange(np.iinfo(kind).max + 1, dtype=kind))
 

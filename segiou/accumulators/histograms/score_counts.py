@@ -138,7 +138,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         rows = self.num_classes * (2 if self.regions else 1) + 2
         return np.zeros((rows, self.bins.number, 2), np.int64)
 
-    def _named(self, cells: Ints) -> dict[str, Ints]:
+    def _arrays_by_name(self, cells: Ints) -> dict[str, Ints]:
         return {name: cells[rows] for name, rows in self._places.items()}
 
     def _part(self, name: str) -> Ints:
@@ -280,7 +280,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
             msg = "channels that overlap need activation='sigmoid', not 'softmax'"
             raise ValueError(msg)
         cells, valid = self._empty(), None
-        arrays = self._named(cells)
+        arrays = self._arrays_by_name(cells)
         if mask is not None:
             valid = as_valid_mask(mask, planes.shape[1:])
         for c, (labels, plane) in enumerate(zip(truth, planes, strict=True)):

@@ -37,12 +37,12 @@ def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
         return ()
     if isinstance(data.get("shapes"), list):
         size = data.get("imageHeight"), data.get("imageWidth")
-        drawn = _of_polygons("Pillow", data["shapes"], "shape_type")
+        drawn = _polygon_tool("Pillow", data["shapes"], "shape_type")
         return [(path.stem, DrawnImage(check_size(size), data["shapes"], labelme_area, drawn))]
     if isinstance(data.get("objects"), list):
         known = data["size"] if isinstance(data.get("size"), dict) else {}
         size = known.get("height"), known.get("width")
-        drawn = _of_polygons("OpenCV", data["objects"], "geometryType")
+        drawn = _polygon_tool("OpenCV", data["objects"], "geometryType")
         return [(path.stem, DrawnImage(check_size(size), data["objects"], supervisely_area, drawn))]
     entries = data.get("_via_img_metadata", data)
     kept = entries.values() if isinstance(entries, dict) else ()
@@ -50,7 +50,7 @@ def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
     return (via_image(entry, path) for entry in kept) if is_via else ()
 
 
-def _of_polygons(tool: str, shapes: Iterable[Any], key: str) -> str:
+def _polygon_tool(tool: str, shapes: Iterable[Any], key: str) -> str:
     """The tool if any of the shapes is a polygon; else empty."""
     kinds = {shape.get(key) or "polygon" for shape in shapes if isinstance(shape, dict)}
     return tool if "polygon" in kinds else ""

@@ -98,7 +98,7 @@ def _matlab(data: bytes, path: str | Path) -> _Arrays:
             values: Any = loadmat(io.BytesIO(data), variable_names=[root]).get(root)
             for field in fields:
                 if field.startswith("{"):  # of a cell, counted from 1 along its first axis
-                    values = _of_cell(values, int(field[1:-1]))
+                    values = _cell_element(values, int(field[1:-1]))
                     continue
                 names = getattr(getattr(values, "dtype", None), "names", None)
                 values = values[field] if field in (names or ()) else None
@@ -113,7 +113,7 @@ def _matlab(data: bytes, path: str | Path) -> _Arrays:
     return _Arrays(found, read, others)
 
 
-def _of_cell(values: Any, number: int) -> Any:
+def _cell_element(values: Any, number: int) -> Any:
     """An element of a cell array, counted from 1; None if there is none."""
     is_cell = isinstance(values, np.ndarray) and values.dtype == object
     return values.ravel(order="F")[number - 1] if is_cell and 0 < number <= values.size else None

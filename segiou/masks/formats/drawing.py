@@ -189,7 +189,7 @@ def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_
     moved = (2 * way[side] * step[:, None] + most - 1) // (2 * most)
     x, y = (start[side] + direction[side] * moved).T
     is_inside = (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
-    area = _between_sides(points, after, size)
+    area = _pixels_between_sides(points, after, size)
     area[y[is_inside], x[is_inside]] = True
     return area
 
@@ -213,7 +213,7 @@ def _clipped(
     return ends[0], ends[1]
 
 
-def _between_sides(
+def _pixels_between_sides(
     points: NDArray[np.int64], after: NDArray[np.int64], size: tuple[int, int]
 ) -> NDArray[np.bool_]:
     """Pixels between the first and second side in each row, the third and fourth, and so on."""

@@ -157,7 +157,7 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
     if (plain := read_png(data, scratch=scratch)) is not None:
         return plain
     if data[:2] in (b"P2", b"P3", b"P5", b"P6"):
-        return _from_netpbm(data, path)
+        return _read_netpbm(data, path)
     has_16_bits = data.startswith(SIGNATURE) and _check_png(data, path)
     with damage(path, "is corrupt"):
         try:
@@ -165,7 +165,7 @@ def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
                 indices = _bmp_indices(image, data)
                 if indices is not None:
                     return RawMask(indices, "P", "BMP")
-                mask = _from_pillow(image, path, _is_lossless_webp(data))
+                mask = _read_pillow(image, path, _is_lossless_webp(data))
             if has_16_bits and mask.is_color:
                 _check_low_bytes(data, mask, path)
             return mask
@@ -257,7 +257,7 @@ def _check_low_bytes(data: bytes, mask: RawMask, path: str | Path) -> None:
         raise MaskError(path, "has 16 bits per channel; save colours with 8 bits")
 
 
-def _from_netpbm(data: bytes, path: str | Path) -> RawMask:
+def _read_netpbm(data: bytes, path: str | Path) -> RawMask:
     """Read the samples of a PGM or PPM; Pillow would rescale them by the maximum value."""
     if (header := _NETPBM.match(data)) is None:
         raise MaskError(path, "is corrupt: invalid PGM or PPM header")
@@ -326,7 +326,7 @@ def _orientation(image: Image.Image) -> int:
     return 1
 
 
-def _from_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:
+def _read_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:
     kind = image.format or "image"
     frames = getattr(image, "n_frames", 1)
     if frames > 1:

@@ -76,7 +76,7 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
             raise MaskError(path, f"is corrupt: its header has a line of {len(line)} bytes")
     head, content = data[:start], data[start:]
     if names := [fields.pop(name) for name in ("data file", "datafile") if name in fields]:
-        content = _beside(Path(path), names[0])
+        content = _read_neighbour(Path(path), names[0])
         head = re.sub(rb"(?im)^data ?file:[^\n]*\n", b"", head)
     if skipped := fields.keys() & {"line skip", "byte skip"}:
         problem = f"has {min(skipped)!r} in its header; save header and data as one plain file"
@@ -84,7 +84,7 @@ def nrrd_parts(data: bytes, path: str | Path) -> ItkParts:
     segments = _segments(header, path)
     layers = 0
     if fields.get("kinds", "").split()[:1] == ["list"] and fields.get("dimension", "").isdigit():
-        head, layers = _without_layers(head, fields, segments, path)
+        head, layers = _single_layer(head, fields, segments, path)
     placed = f"{fields.get('spacings', '')} {fields.get('space directions', '')}".lower()
     if unknown := re.search("nan|none", placed):
         problem = f"has an axis without a spacing ({unknown[0]}); save it with spacings"
@@ -126,7 +126,7 @@ def _segments(fields: Mapping[str, str], path: str | Path) -> tuple[Segment, ...
     return tuple(segments.values())
 
 
-def _without_layers(
+def _single_layer(
     head: bytes, fields: dict[str, str], segments: Sequence[Segment], path: str | Path
 ) -> tuple[bytes, int]:
     """The header of one layer, of which 3D Slicer writes several if segments overlap."""
@@ -154,7 +154,9 @@ def metaimage_parts(data: bytes, path: str | Path) -> ItkParts:
             raise MaskError(path, f"is corrupt: its header has the field {field[:40]!r}")
     geometry = _geometry_header(fields, path)
     name = fields["ElementDataFile"]
-    content = data[start:] if name in ("LOCAL", "Local", "local") else _beside(Path(path), name)
+    content = (
+        data[start:] if name in ("LOCAL", "Local", "local") else _read_neighbour(Path(path), name)
+    )
     true = "T", "t", "1"  # first character
     if not fields.get("BinaryData", "True").startswith(true):
         raise MaskError(path, "stores its values as text; save it with BinaryData = True")
@@ -207,7 +209,7 @@ def _header_fields(
     return fields, at
 
 
-def _beside(path: Path, name: str) -> bytes:
+def _read_neighbour(path: Path, name: str) -> bytes:
     if Path(name).name != name or name in ("", "LIST") or "\0" in name:
         raise MaskError(path, f"has its data in {name!r}; expected one file in the same folder")
     try:

@@ -66,14 +66,14 @@ class AdjustedSource:
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of a file, joined with that of its region."""
-        return self._with_region(self.place.stamp(path), path)
+        return self._joined_stamp(self.place.stamp(path), path)
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
         """The mask of a file."""
         data, stamp = self.place.read(path)
-        return self.adjusted(data, path), self._with_region(stamp, path)
+        return self.adjusted(data, path), self._joined_stamp(stamp, path)
 
-    def _with_region(self, stamp: Stamp, path: str) -> Stamp:
+    def _joined_stamp(self, stamp: Stamp, path: str) -> Stamp:
         """The stamp of a file, joined with that of its region."""
         if self.roi is None or isinstance(self.roi, str):
             return stamp

@@ -56,7 +56,7 @@ class ArrayStore:
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}
         part = self.root[len(self.store) + 1 :].strip("/")
-        chosen = {_below(name, part): name for name in shapes if _is_below(name, part)}
+        chosen = {_name_below(name, part): name for name in shapes if _is_below(name, part)}
         if shapes and not chosen:
             raise unknown_part(self.root, "array or group", part, shapes)
         self._check_number({name: shapes[name] for name in chosen.values()})
@@ -204,7 +204,7 @@ def _is_below(name: str, part: str) -> bool:
     return not part or name == part or name.startswith(f"{part}/")
 
 
-def _below(name: str, part: str) -> str:
+def _name_below(name: str, part: str) -> str:
     """The name of an array within a part of its store."""
     return name[len(part) :].lstrip("/") or _ALONE
 

@@ -172,7 +172,7 @@ class ClassMasks:
                 problem = f"has shape {area.shape}, but {path} has {numbers.shape}"
                 raise MaskError(file, problem)
             if self.values:
-                numbers[area] = _with_class(numbers[area], self.values[name], combined)
+                numbers[area] = _add_class(numbers[area], self.values[name], combined)
             else:
                 _add_object(numbers, area, len(stamps), file)
         volume = first.volume and replace(first.volume, values=numbers)
@@ -191,7 +191,7 @@ def _add_object(numbers: NDArray[Any], area: NDArray[np.bool_], number: int, pat
     numbers[area] = number
 
 
-def _with_class(
+def _add_class(
     numbers: NDArray[Any], value: int, combined: dict[tuple[int, ...], int]
 ) -> NDArray[Any]:
     """Numbers of sets of classes with one class more; new sets get the next numbers."""

@@ -40,8 +40,8 @@ def candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Optio
     """Options that may match the files of two folders, the plainest first."""
     names = [[stem_of(path) for path in side] for side in (truth, pred)]
     yield [_suffixed(ends) for ends in _best_differences(*names)]
-    yield [*_in_samples(truth, pred)]
-    yield [*_of_samples(truth, pred)]
+    yield [*_sample_keys(truth, pred)]
+    yield [*_samples_and_names(truth, pred)]
     backwards = [[name[::-1] for name in side] for side in names]
     yield [_prefixed(ends) for ends in _best_differences(*backwards)]
     for keys in (_NUMBERS[:2], _NUMBERS[2:]):
@@ -51,7 +51,7 @@ def candidates(truth: Sequence[str], pred: Sequence[str]) -> Iterator[list[Optio
 def plain_candidates(truth: Sequence[str], pred: Sequence[str]) -> list[Options]:
     """Suffixes that may match them, and folders with one mask each on one side."""
     names = ([stem_of(path) for path in side] for side in (truth, pred))
-    return [*map(_suffixed, _best_differences(*names)), *_of_samples(truth, pred)]
+    return [*map(_suffixed, _best_differences(*names)), *_samples_and_names(truth, pred)]
 
 
 def _likely_masks(paths: Sequence[str]) -> list[str]:
@@ -62,7 +62,7 @@ def _likely_masks(paths: Sequence[str]) -> list[str]:
     return likely[:_TRIED]
 
 
-def _in_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
+def _sample_keys(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
     """Keys that are folders with one mask each on both sides, whose files have other names."""
     folders = [{path.rpartition("/")[0] for path in side} for side in (truth, pred)]
     part = ".+" if folders[0] & folders[1] - {""} else "[^/]+"
@@ -73,7 +73,7 @@ def _in_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
             yield {"key": rf"({part})/(?:{either})\.[^/]+$"}
 
 
-def _of_samples(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
+def _samples_and_names(truth: Sequence[str], pred: Sequence[str]) -> Iterator[Options]:
     """Keys that are folders with one mask each on one side, and the names of files on the other."""
     for folders, others in ((truth, pred), (pred, truth)):
         stems = {stem_of(path) for path in others}

@@ -41,7 +41,7 @@ def pairs_of_table(
     check_columns(str(path), [column], [*rows[0]])
     by_id: dict[str, Pair] = {}
     problems: list[Problem] = []
-    known = [_by_path(files) for files in (truth, pred)]
+    known = [_files_by_path(files) for files in (truth, pred)]
     for number, row in enumerate(rows, 1):
         names = row["truth"], row[column]
         files = [_file(name, files, path.parent) for name, files in zip(names, known, strict=True)]
@@ -61,7 +61,7 @@ def pairs_of_table(
     return Pairing(pairs, (), (), (), f"the rows of {path.name}"), problems
 
 
-def _by_path(files: Mapping[str, str]) -> dict[str, str]:
+def _files_by_path(files: Mapping[str, str]) -> dict[str, str]:
     """Files by relative path and by absolute path."""
     by_name = {composed(name): path for name, path in files.items()}
     return by_name | {_absolute(path): path for path in files.values()}

@@ -191,9 +191,9 @@ def pair_folders(
     >>> found.pairs
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
-    truth, pred = _in_one_form(truth, pred)
+    truth, pred = _normalized_sides(truth, pred)
     if not any((suffix or "").lower().endswith(PHOTOS) for suffix in (truth_suffix, pred_suffix)):
-        truth, pred = _without_photos(truth), _without_photos(pred)
+        truth, pred = _masks_only(truth), _masks_only(pred)
     pairing = _paired(truth, pred, truth_suffix, pred_suffix, key)
     if pairing.pairs and (not _left(pairing) or not (pairing.missing or pairing.extra)):
         return pairing
@@ -212,14 +212,14 @@ def pair_folders(
     return replace(pairing, unmet=tuple(unmet))
 
 
-def _in_one_form(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
+def _normalized_sides(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
     """The files by names in one Unicode form, unless two files of a side differ only in it."""
     renamed = [{composed(name): path for name, path in files.items()} for files in sides]
     is_clear = all(len(new) == len(old) for new, old in zip(renamed, sides, strict=True))
     return [*renamed] if is_clear else [*sides]
 
 
-def _without_photos(files: Mapping[str, str]) -> Mapping[str, str]:
+def _masks_only(files: Mapping[str, str]) -> Mapping[str, str]:
     """The files without JPEG photos of the same names as masks, such as ``a.jpg`` of ``a.png``."""
     photos = {name for name in files if name.lower().endswith(PHOTOS)}
     if len(photos) in (0, len(files)):
@@ -233,7 +233,7 @@ def _without_photos(files: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _ends_with(name: str, suffix: str) -> bool:
-    return bool(_by_key({name: name}, _Rule(True, *_suffixes({}, suffix)[0]).key_of))
+    return bool(_files_by_key({name: name}, _Rule(True, *_suffixes({}, suffix)[0]).key_of))
 
 
 def _paired(
@@ -281,8 +281,8 @@ def listed_files(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Truth files selected by ids or file names, and the ids without a file."""
     if key is not None:
-        (truth,) = _in_one_form(truth)
-        keyed = _by_key(truth, _searched(key))
+        (truth,) = _normalized_sides(truth)
+        keyed = _files_by_key(truth, _searched(key))
         wanted = {path for id in ids for path in keyed.get(composed(id), ())}
         unknown = tuple(id for id in ids if composed(id) not in keyed)
     else:
@@ -324,8 +324,8 @@ _LAYOUTS = (
 def _published(truth: Mapping[str, str], pred: Mapping[str, str], plain: Pairing) -> Pairing:
     """The pairing by a published layout, if it leaves fewer files unmatched."""
     for whose, of_truth, of_pred in _LAYOUTS:
-        truth_keys = _by_key(truth, partial(_groups_of, re.compile(of_truth)))
-        pred_keys = _by_key(pred, partial(_groups_of, re.compile(of_pred)))
+        truth_keys = _files_by_key(truth, partial(_groups_of, re.compile(of_truth)))
+        pred_keys = _files_by_key(pred, partial(_groups_of, re.compile(of_pred)))
         pairing = _pairing(truth_keys, pred_keys, f"{whose} file names")
         if len(pairing.pairs) >= max(1, len(plain.pairs)) and _left(pairing) < _left(plain):
             return pairing
@@ -353,8 +353,8 @@ def _keyed(
     if key is not None:
         find = _searched(key)
         return (
-            _by_key(truth, find),
-            _by_key(pred, find),
+            _files_by_key(truth, find),
+            _files_by_key(pred, find),
             f"key {key!r} searched in the relative path",
         )
 
@@ -369,7 +369,7 @@ def _keyed(
     best = -1
     # Plainest first, so that it wins among rules that match equally many files.
     for pair in rules():
-        keys = _by_key(truth, pair[0].key_of), _by_key(pred, pair[1].key_of)
+        keys = _files_by_key(truth, pair[0].key_of), _files_by_key(pred, pair[1].key_of)
         if (count := len(keys[0].keys() & keys[1].keys())) > best:
             best, chosen = count, (*keys, _rule_text(*pair))
         if best == min(len(truth), len(pred)):  # no rule can match more
@@ -423,7 +423,7 @@ class _Rule:
         return (f"{folder}/{stem}" if folder else stem) if stem else None
 
 
-def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _Keys:
+def _files_by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _Keys:
     keys: _Keys = {}
     for relative, path in files.items():
         if (key := key_of(relative)) is not None:
@@ -491,7 +491,7 @@ def _proposals(
 
 def instead(pairing: Pairing, truth: Mapping[str, str], pred: Mapping[str, str]) -> Pairing:
     """The pairing with proposals of as many pairs, with other truth files than those it has."""
-    truth, pred = _in_one_form(truth, pred)
+    truth, pred = _normalized_sides(truth, pred)
     paired = {pair.truth for pair in pairing.pairs}
     others = {name: path for name, path in truth.items() if path not in paired}
     if not others:

@@ -248,7 +248,7 @@ def _results_contents(data: Sequence[Any]) -> _Contents:
     for image in images.values():
         image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
     if by_name:
-        return _Contents(_without_common_folder(images), covered=True)
+        return _Contents(_relative_names(images), covered=True)
     return _Contents(images, only_ids=True)
 
 
@@ -311,7 +311,7 @@ def _add_panoptic(image: ImageSegments, entry: Any, number: int) -> None:
         image.segments.append((_category(part, f"segment {id} of {image.png}"), part))
 
 
-def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageSegments]:
+def _relative_names(images: dict[str, ImageSegments]) -> dict[str, ImageSegments]:
     """Images by their path relative to their common folder."""
     names = {name: posixpath.normpath(name.replace("\\", "/")) for name in images}
     folders = {posixpath.dirname(name) for name in names.values()}

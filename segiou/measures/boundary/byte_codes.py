@@ -40,9 +40,9 @@ class ByteCodes(LabelCodes):
         num_classes = self.encoding.num_classes
         if num_classes > BYTE_CLASSES:
             return None
-        for codes in self._of_bytes:
+        for codes in self._byte_codes:
             values = np.flatnonzero(codes < num_classes)
             if not values.tolist() == codes[values].tolist() == [*range(num_classes)]:
                 return None
-        ignored = [-1, *np.flatnonzero(self._of_bytes[0] == 255).tolist()]
+        ignored = [-1, *np.flatnonzero(self._byte_codes[0] == 255).tolist()]
         return ignored[-1] if len(ignored) <= 2 else None

@@ -120,17 +120,17 @@ def reference_bands(
     frame[width:-width, width:-width] = False
     in_truth, in_pred = (inner | (frame & band_border) for inner in (inner_truth, inner_pred))
     agreed = truth == pred
-    band = _by_class(
+    band = _class_counts(
         num_classes, truth[in_truth], pred[in_pred], truth[in_truth & in_pred & agreed]
     )
     if trimap_border is None:
         return band, np.zeros_like(band), np.zeros((num_classes, 2), dtype=np.int64)
     near = inner_truth | (frame & trimap_border)
-    trimap = _by_class(num_classes, truth[near], pred[near], truth[near & agreed])
+    trimap = _class_counts(num_classes, truth[near], pred[near], truth[near & agreed])
     return band, trimap, _outer_counts(truth, pred, num_classes, width)
 
 
-def _by_class(num_classes: int, *selected: Any) -> NDArray[np.int64]:
+def _class_counts(num_classes: int, *selected: Any) -> NDArray[np.int64]:
     counts = [np.bincount(codes, minlength=num_classes)[:num_classes] for codes in selected]
     return np.stack(counts, axis=-1).astype(np.int64)
 

@@ -112,7 +112,7 @@ class BoundaryCounts:
             raise ValueError(msg)
         for other in items[1:]:
             items[0]._check_alike(other)
-        return items[0]._with(np.stack([item.table for item in items]))
+        return items[0]._replaced(np.stack([item.table for item in items]))
 
     @classmethod
     def trusted(
@@ -132,7 +132,7 @@ class BoundaryCounts:
         counts.__dict__.update(table=table, num_classes=num_classes, options=options)
         return counts
 
-    def _with(self, table: NDArray[np.int64]) -> BoundaryCounts:
+    def _replaced(self, table: NDArray[np.int64]) -> BoundaryCounts:
         return self.trusted(table, self.num_classes, self.options)
 
     def _check_alike(self, other: BoundaryCounts) -> None:
@@ -164,7 +164,7 @@ class BoundaryCounts:
         if not isinstance(other, BoundaryCounts):
             return NotImplemented
         self._check_alike(other)
-        return self._with(add_exactly(self.table, other.table, "boundary counts"))
+        return self._replaced(add_exactly(self.table, other.table, "boundary counts"))
 
     __radd__ = __add__
 
@@ -174,7 +174,7 @@ class BoundaryCounts:
             msg = "these counts have no leading axis to index"
             raise IndexError(msg)
         chosen = (*index, slice(None)) if isinstance(index, tuple) else (index,)
-        return self._with(self.table[chosen])
+        return self._replaced(self.table[chosen])
 
     def __len__(self) -> int:
         if self.table.ndim == 1:
@@ -185,7 +185,7 @@ class BoundaryCounts:
     def summed(self) -> BoundaryCounts:
         """Sum over all leading axes: a data set from its images."""
         rows = self.table.reshape(-1, self.table.shape[-1])
-        return self._with(sum_exactly(rows, 0, "boundary counts"))
+        return self._replaced(sum_exactly(rows, 0, "boundary counts"))
 
     def weighted(self, weights: Any) -> BoundaryCounts:
         """Sum the images with integer weights, such as bootstrap resamples.
@@ -207,7 +207,7 @@ class BoundaryCounts:
             if np.abs(approximate).max() > LARGEST * (1 - 2.0**-40):
                 msg = f"weighted boundary counts exceed {LARGEST}, the largest 64-bit integer"
                 raise OverflowError(msg)
-        return self._with(np.tensordot(drawn, self.table, axes=(-1, 0)))
+        return self._replaced(np.tensordot(drawn, self.table, axes=(-1, 0)))
 
     def part(self, name: str) -> NDArray[np.int64]:
         """One part of the counts, with its shape after the leading axes.

@@ -109,10 +109,10 @@ class CellPlan(StructurePlan):
             arrays["objects"][index] = counts.objects
             arrays["seg"][index] = exact_parts(counts.seg).sum(0)
             arrays["cases"][index] = counts.of_image
-        arrays["cases"][-1] = self._of_all(pair, truth, pred, arrays["cases"])
+        arrays["cases"][-1] = self._binary_scores(pair, truth, pred, arrays["cases"])
         return Parts.of(self.layout, **arrays)
 
-    def _of_all(
+    def _binary_scores(
         self, pair: MaskPair, truth: NDArray[Any], pred: NDArray[Any], cases: Floats
     ) -> Floats:
         """The scores of an image without regard to the classes."""
@@ -140,12 +140,12 @@ class CellPlan(StructurePlan):
             self._pooled("stardist_ap", "AP (StarDist)", _mean_precision),
             self._pooled("stardist_f1", "F1 (StarDist)", f1),
             *(
-                self._of_images(name, title, partial(_class_cases, at))
+                self._image_mean(name, title, partial(_class_cases, at))
                 for at, (name, title) in enumerate(_CASES.items())
             ),
             self._seg(),
-            self._of_whole_images("pannuke_mpq", "mPQ (PanNuke)", self._mean_pq),
-            self._of_whole_images("pannuke_bpq", "bPQ (PanNuke)", _binary_pq),
+            self._whole_image_mean("pannuke_mpq", "mPQ (PanNuke)", self._mean_pq),
+            self._whole_image_mean("pannuke_bpq", "bPQ (PanNuke)", _binary_pq),
         )
         return {score.name: score for score in every}
 
@@ -158,7 +158,7 @@ class CellPlan(StructurePlan):
         names = self.classes.labels.class_names
         return Score.of_names(name, title, names, self._include, _objects, formula)
 
-    def _of_images(self, name: str, title: str, values: Callable[[Parts], Floats]) -> Score:
+    def _image_mean(self, name: str, title: str, values: Callable[[Parts], Floats]) -> Score:
         """A mean over the images that have a true object."""
         score = Score.of_cases(name, title, self.classes.labels.class_names, values)
         return score.over_classes(self._include)
@@ -167,7 +167,7 @@ class CellPlan(StructurePlan):
         names = self.classes.labels.class_names
         return Score.of_names("ctc_seg", "SEG (CTC)", names, self._include, _segs, mean_of_parts)
 
-    def _of_whole_images(self, name: str, title: str, whole: Callable[[Parts], Floats]) -> Score:
+    def _whole_image_mean(self, name: str, title: str, whole: Callable[[Parts], Floats]) -> Score:
         """A mean over images of a value of all classes; beside it, the mean PQ of each class."""
         names = self.classes.labels.class_names
 

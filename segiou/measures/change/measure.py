@@ -88,7 +88,7 @@ def change_scores(matrix: Any) -> ChangeScores:
     return scores
 
 
-def _of_change(table: NDArray[Any]) -> tuple[Floats, Floats]:
+def _change_ious(table: NDArray[Any]) -> tuple[Floats, Floats]:
     """IoU of no change and of change, (...), of matrices (..., C, C)."""
     same = table[..., 0, 0]
     row, column, total = table[..., 0, :].sum(-1), table[..., :, 0].sum(-1), _total(table)
@@ -101,7 +101,7 @@ def _total(table: NDArray[Any]) -> NDArray[Any]:
 
 def _mean_iou(table: NDArray[Any]) -> Floats:
     """Mean of both; 1 for change if nothing changed in either."""
-    unchanged, changed = _of_change(table)
+    unchanged, changed = _change_ious(table)
     return np.asarray((unchanged + np.where(_total(table) > 0, _or_one(changed), np.nan)) / 2)
 
 
@@ -117,7 +117,7 @@ def _separated_kappa(table: NDArray[Any]) -> Floats:
     observed = ratio(np.trace(kept, axis1=-2, axis2=-1), total)
     expected = ratio((kept.sum(-1) * kept.sum(-2)).sum(-1), total**2)
     kappa = np.nan_to_num(ratio(observed - expected, 1 - expected))
-    return np.where(_total(table) > 0, kappa * np.exp(_or_one(_of_change(table)[1]) - 1), np.nan)
+    return np.where(_total(table) > 0, kappa * np.exp(_or_one(_change_ious(table)[1]) - 1), np.nan)
 
 
 def _f_scd(table: NDArray[Any]) -> Floats:
@@ -171,9 +171,9 @@ class ChangePlan(MatrixPlan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """The scores by name; none has classes, or pixels that are predicted as no class."""
-        return {name: self._of(name, formula) for name, formula in _FORMULAS.items()}
+        return {name: self._table_score(name, formula) for name, formula in _FORMULAS.items()}
 
-    def _of(self, name: str, formula: Callable[[NDArray[Any]], Floats]) -> Score:
+    def _table_score(self, name: str, formula: Callable[[NDArray[Any]], Floats]) -> Score:
         def evaluate(sums: NDArray[Any]) -> Floats:
             value = formula(self.tables(sums)[..., :-1])
             return value[..., None]

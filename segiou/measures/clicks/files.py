@@ -71,12 +71,12 @@ class ClickFiles:
             raise ValueError(msg)
         last_paths = {}
         for image, by_click in images.items():
-            paths = self._in_order(image, by_click)
+            paths = self._ordered(image, by_click)
             self._images[paths[-1]] = paths
             last_paths[f"{image}{split_ending(paths[-1])[1]}"] = paths[-1]
         return last_paths
 
-    def _in_order(self, image: str, by_click: Mapping[int, str]) -> tuple[str, ...]:
+    def _ordered(self, image: str, by_click: Mapping[int, str]) -> tuple[str, ...]:
         """The files of an image up to the limit."""
         missing = next((n for n in range(1, max(by_click)) if n not in by_click), 0)
         if missing:

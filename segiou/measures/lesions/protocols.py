@@ -161,7 +161,7 @@ COMPONENTS, SKIP = "components-", "skip"
 _NEAREST, _FARTHEST = 1e-3, 1e6
 
 
-def _of_components(unmatched: str) -> LesionProtocol:
+def _components_protocol(unmatched: str) -> LesionProtocol:
     """The protocol that scores unmatched components so; ValueError for an unknown word."""
     penalty, words = None, "are skipped"
     if unmatched != SKIP:
@@ -239,7 +239,7 @@ LESION_PROTOCOLS = {
             convention="medpy",
             none_found=(0.0, math.inf),
         ),
-        *map(_of_components, (SKIP, "374")),
+        *map(_components_protocol, (SKIP, "374")),
     )
 }
 
@@ -249,6 +249,6 @@ def read_protocol(protocol: str | LesionProtocol) -> LesionProtocol:
     if isinstance(protocol, LesionProtocol):
         return protocol
     if isinstance(protocol, str) and protocol.startswith(COMPONENTS):
-        return _of_components(protocol.removeprefix(COMPONENTS))
+        return _components_protocol(protocol.removeprefix(COMPONENTS))
     check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))
     return LESION_PROTOCOLS[protocol]

@@ -118,7 +118,7 @@ class ObjectCounts(TableAccumulator):
         distinct, often = np.unique(rows, axis=0, return_counts=True)
         return np.concatenate([distinct, often[:, None]], axis=1)
 
-    def _named(self, cells: Ints) -> dict[str, Ints]:
+    def _arrays_by_name(self, cells: Ints) -> dict[str, Ints]:
         return {"counts": cells, self._rows_are: self._rows}
 
     def _content(self) -> dict[str, Any]:

@@ -147,7 +147,7 @@ class ObjectPlan(Plan):
         summary: Any = counts.summary()
         parts = _parts(counts.things)
         first, *others = (
-            _with_means_of(counted.values_of(score), [summary[part] for part in parts])
+            _add_means(counted.values_of(score), [summary[part] for part in parts])
             for score in self.scores.values()
         )
         numbers = self._number_columns(counts, parts.values())
@@ -220,7 +220,7 @@ def _parts(things: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
     return parts
 
 
-def _with_means_of(quality: ScoreValues, parts: Sequence[Mapping[str, Any]]) -> ScoreValues:
+def _add_means(quality: ScoreValues, parts: Sequence[Mapping[str, Any]]) -> ScoreValues:
     """A quality with its means over all classes, things and stuff."""
     others = (part[quality.name] for part in parts[1:])
     return replace(quality, means=(quality.value, *others))

@@ -123,10 +123,10 @@ def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
     else:
         grey = GreyMap.of(array)
         counts = Levels.of(inside, grey)
-        cuts, binned = _cuts(counts), _from_highest(counts.binned)
+        cuts, binned = _cuts(counts), _highest_bins(counts.binned)
         tables = np.concatenate([cuts, binned], axis=-1)
         agreement = _agreement(tables[1], tables[0], *_totals(counts.pixels))
-        values = _of_image(inside, grey, counts, agreement)
+        values = _image_scores(inside, grey, counts, agreement)
         curves = agreement[:, cuts.shape[-1] :]
     by_name: Any = dict.fromkeys(SaliencyScores.__annotations__)  # in this order
     by_name |= zip(OF_IMAGES, values.tolist(), strict=True)
@@ -165,10 +165,10 @@ def image_values(
     counts = Levels.of(truth, grey, valid)
     outside, inside = _cuts(counts)
     agreement = _agreement(inside, outside, *_totals(counts.pixels))
-    return _of_image(truth, grey, counts, agreement, valid), counts.binned
+    return _image_scores(truth, grey, counts, agreement, valid), counts.binned
 
 
-def _of_image(
+def _image_scores(
     truth: NDArray[np.bool_], grey: GreyMap, counts: Levels, agreement: Floats, valid: Any = None
 ) -> Floats:
     """The scores of `OF_IMAGES`; the first two columns of the agreement are those of the cuts."""
@@ -187,11 +187,11 @@ def curves_of(binned: NDArray[Any]) -> Floats:
 
     The first value is that of the highest threshold.
     """
-    above = _from_highest(binned)
+    above = _highest_bins(binned)
     return _agreement(above[..., 1, :], above[..., 0, :], *_totals(binned))
 
 
-def _from_highest(binned: NDArray[Any]) -> NDArray[Any]:
+def _highest_bins(binned: NDArray[Any]) -> NDArray[Any]:
     """Pixels in the highest bins, (..., 2, 256)."""
     return np.cumsum(binned[..., ::-1], axis=-1)
 

@@ -144,20 +144,20 @@ class SaliencyPlan(Plan):
         """Means over images, and largest and mean values of the mean curves."""
         names = self.classes.labels.class_names[1:]
         of_images = {
-            name: partial(self._of_images, names, OF_IMAGES.index(name)) for name in OF_IMAGES
+            name: partial(self._image_mean, names, OF_IMAGES.index(name)) for name in OF_IMAGES
         }
         scores = {}
         for name in self.measure.score_names:
-            make = of_images.get(name) or partial(self._of_curve, names)
+            make = of_images.get(name) or partial(self._curve_score, names)
             scores[name] = make(name)
         return scores
 
-    def _of_images(self, names: tuple[str, ...], at: int, name: str) -> Score:
+    def _image_mean(self, names: tuple[str, ...], at: int, name: str) -> Score:
         better: Better = "lower" if name == "mae" else "higher"
         values = partial(case_values, at)
         return Score.of_cases(name, _TITLES[name], names, values, better=better)
 
-    def _of_curve(self, names: tuple[str, ...], name: str) -> Score:
+    def _curve_score(self, names: tuple[str, ...], name: str) -> Score:
         """A score of the mean of a curve over the images."""
         curve, is_max = OF_CURVES[name]
         at = CURVES.index(curve)

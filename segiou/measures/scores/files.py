@@ -114,7 +114,7 @@ def _stacked(files: Sequence[tuple[str, bytes | RawMask]], wanted: ScoreShape) -
 
 def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], Volume | None]:
     if isinstance(data, RawMask):
-        return _of_image(data, path, fits), None
+        return _image_channels(data, path, fits), None
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
@@ -136,10 +136,10 @@ def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], V
         return volume.values, volume
     from segiou.masks.formats.image_files import from_image
 
-    return _of_image(from_image(data, path), path, fits), None
+    return _image_channels(from_image(data, path), path, fits), None
 
 
-def _of_image(raw: RawMask, path: str, fits: Fits) -> NDArray[Any]:
+def _image_channels(raw: RawMask, path: str, fits: Fits) -> NDArray[Any]:
     values = grey_scores(raw, path)
     fits(tuple(values.shape))
     return values

@@ -493,7 +493,7 @@ class ScorePlan(Plan):
             "Average precision (AP) and area under the ROC curve of each class against the rest, "
             "its IoU at the best threshold, and calibration errors (ECE, Brier; lower is better).",
             usual.rows,
-            tuple(_with_thresholds(usual.columns, best)),
+            tuple(_add_thresholds(usual.columns, best)),
             note=self._note(best),
             empty=usual.empty,
             histogram=self.histogram(counted.total, counted.images),
@@ -532,7 +532,7 @@ class ScorePlan(Plan):
         return compared_options | {"channels": "classes" if self.groups is None else "groups"}
 
 
-def _with_thresholds(
+def _add_thresholds(
     columns: Iterable[ScoreValues], best: curves.BestThreshold
 ) -> Iterator[ScoreValues]:
     """The columns of a table and, after the best IoU, its threshold; some have no heading."""

@@ -237,11 +237,11 @@ class SurfacePlan(Plan):
             start, _, length = name.rpartition("_")
             title = titles.get(name) or column.title.removeprefix("median ")
             if start in _TITLES:
-                title = f"{_TITLES[start]} {self._with_unit(length)}"
+                title = f"{_TITLES[start]} {self._length_text(length)}"
             columns.append(replace(column, title=title))
         return tuple(columns)
 
-    def _with_unit(self, length: Length) -> str:
+    def _length_text(self, length: Length) -> str:
         text = length_text(length)
         return text if text.endswith("%") else f"{text} {self.unit}".rstrip()
 
@@ -256,12 +256,12 @@ class SurfacePlan(Plan):
             scores[name] = Score.of_cases(name, _TITLES[name], names, shares, seen=self._seen)
         for name in self._distances:
             title = f"median {_WORDS.get(name, name.replace('hausdorff_', 'HD'))}"
-            numbers = partial(self._of_cases, name)
+            numbers = partial(self._case_distances, name)
             options |= {
                 "unit": self.unit or "units",
                 "better": "lower",
                 "alone": partial(self._alone, name),
-                "median_of": partial(self._of_cases, name),
+                "median_of": partial(self._case_distances, name),
                 "each": partial(self._each, name),
             }
             scores[name] = Score.of_names(name, title, names, every, numbers, _whole, **options)
@@ -286,7 +286,7 @@ class SurfacePlan(Plan):
         finite = np.where(np.isfinite(values), values, self._numbers(parts)["diagonal"])
         return np.asarray(finite.mean(-1))
 
-    def _of_cases(self, name: str, parts: Parts) -> Floats:
+    def _case_distances(self, name: str, parts: Parts) -> Floats:
         """Distance of each case: infinite for a missed or false positive structure."""
         state = parts["cases"][..., 0]
         values = np.where(state == 1, self._distances_of(name, parts), np.inf)
@@ -297,7 +297,7 @@ class SurfacePlan(Plan):
 
     def _each(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case, then its structures."""
-        return with_mean(self._of_cases(name, parts), np.ones(len(self.structures), bool))
+        return with_mean(self._case_distances(name, parts), np.ones(len(self.structures), bool))
 
     def table(self, counted: Counted) -> ScoreTable:
         """States of each structure and its scores over the cases."""
@@ -368,7 +368,7 @@ class SurfacePlan(Plan):
             {row["label"]: row.get(name, {}).get(kind, np.nan) for row in summary},
             (np.nan,) if values is None else values.means,
             intervals=None if values is None else values.intervals,
-            texts=self._at_own(name, summary) if head else {},
+            texts=self._own_tolerance_texts(name, summary) if head else {},
         )
         if name.startswith(DISTANCES):
             return replace(column, unit=self.unit or NUMBER, better="lower")
@@ -381,7 +381,7 @@ class SurfacePlan(Plan):
         score = self.scores.get(first.get(name, name))
         return score if kind == ("mean" if name in first else "median") else None
 
-    def _at_own(self, name: str, summary: Any) -> dict[str, str]:
+    def _own_tolerance_texts(self, name: str, summary: Any) -> dict[str, str]:
         """Shares of structures with their own tolerance, not that of the column, as text."""
         places = {
             flat_name(score, limit): (score, index)
@@ -396,7 +396,7 @@ class SurfacePlan(Plan):
             limit = self.options.tolerances_at(row["label"])[index]
             score = row[flat_name(share, limit)]["mean"]
             if name not in row:
-                texts[row["label"]] = f"{cell(score)} at {self._with_unit(limit)}"
+                texts[row["label"]] = f"{cell(score)} at {self._length_text(limit)}"
         return texts
 
     @cached_property
@@ -418,7 +418,7 @@ class SurfacePlan(Plan):
             "boundary_iou": options.widths,
         }
         for name, lengths in shown.items():
-            titles = {n: f"{_TITLES[name]} {self._with_unit(n)}" for n in lengths}
+            titles = {n: f"{_TITLES[name]} {self._length_text(n)}" for n in lengths}
             headers |= {(flat_name(name, n), "mean"): title for n, title in titles.items()}
         return headers
 

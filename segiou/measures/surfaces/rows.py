@@ -253,7 +253,7 @@ class SurfaceRows:
         summary: dict[str, Any] = {"label": label, "cases": cases, **counts}
         for key in self._measured(label):
             name = flat_name(*key)
-            summary[name] = _over_cases(name, values[name][places], numbers["state"])
+            summary[name] = _case_summary(name, values[name][places], numbers["state"])
         for name in SHARES:
             shares = _share(name, numbers["within"].sum(0), numbers["sizes"].sum(0))
             for limit, share in zip(self.options.tolerances_at(label), shares, strict=True):
@@ -291,7 +291,7 @@ class SurfaceRows:
         columns: ScoreValues = self._overlaps() if self._has_pixels else {}
         columns |= {(name, None): values for name, values in self.distances().items()}
         for name in SHARES:
-            columns |= self._by_tolerance(name)
+            columns |= self._tolerance_columns(name)
         pooled = _band_iou(self.numbers["bands"]).T
         for width, share in zip(self.options.widths, pooled, strict=True):
             columns["boundary_iou", width] = share
@@ -305,7 +305,7 @@ class SurfaceRows:
         scores = {"iou": iou(counts), "dice": dice(counts)}
         return {(name, None): self._filled(name, v, lone) for name, v in scores.items()}
 
-    def _by_tolerance(self, name: str) -> ScoreValues:
+    def _tolerance_columns(self, name: str) -> ScoreValues:
         shares, tolerances = self.shares(name), self.options.tolerances
         if not self.options.tolerances_of:
             return {(name, limit): share for limit, share in zip(tolerances, shares.T, strict=True)}
@@ -341,7 +341,7 @@ def _share(name: str, within: Floats, sizes: Floats) -> Floats:
     return np.where(total == 0, 0.0, 2 * ratio(precision * recall, total))
 
 
-def _over_cases(name: str, values: Floats, states: Floats) -> dict[str, Any]:
+def _case_summary(name: str, values: Floats, states: Floats) -> dict[str, Any]:
     """Means, median and quartiles of a score over the cases of a structure."""
     worst = math.inf if name.startswith(DISTANCES) else 0.0
     is_found, is_there = states == STATES.index("found"), states != STATES.index("absent")

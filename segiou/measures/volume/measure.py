@@ -153,7 +153,7 @@ class VolumePlan(StructurePlan):
 
         names, every = tuple(self.structures), np.ones(len(self.structures), bool)
         more: Any = {"unit": unit, "better": "lower", "rule": "cases", "over": "class"}
-        return Score.of_names(name, title, names, every, numbers, mean, seen=_in_truth, **more)
+        return Score.of_names(name, title, names, every, numbers, mean, seen=_is_in_truth, **more)
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """The scores of each case, its volumes and their difference."""
@@ -265,7 +265,7 @@ class VolumePlan(StructurePlan):
         }
 
 
-def _in_truth(parts: Parts) -> NDArray[np.bool_]:
+def _is_in_truth(parts: Parts) -> NDArray[np.bool_]:
     return np.asarray(parts["cases"][..., 0] > 0)
 
 
