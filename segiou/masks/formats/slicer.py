@@ -97,7 +97,7 @@ def with_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> Ra
 def joined(several: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
     """One value per name: that of the first file with it, unless another name has the value."""
     wanted: dict[str, int] = {}
-    for name, value in (one for segments in several for one in segments):
+    for name, value in (segment for segments in several for segment in segments):
         if name not in wanted:
             taken = {*wanted.values()}
             wanted[name] = next(v for v in (value, *range(1, len(taken) + 2)) if v not in taken)
