@@ -427,7 +427,10 @@ _NEEDS = {
     "errors_of": ("panel", "errors"),
     "panel_width": ("panel",),
     "ids": ("panel", "truth"),
-    "spacing": ("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
+    "spacing": (
+        *("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
+        *("volume", "lesions"),
+    ),
     "things": ("objects",),
     "min_size": ("objects",),
     **dict.fromkeys(

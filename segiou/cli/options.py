@@ -249,6 +249,8 @@ class _Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             wanted = ", ".join(action.choices) if action.choices else action.metavar
             msg = f"{error.message}: {wanted}" if wanted else error.message
+            if arg_strings_pattern.startswith("O"):
+                msg += f". If it begins with '-', write {action.option_strings[-1]}=-…"
             raise argparse.ArgumentError(action, msg) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

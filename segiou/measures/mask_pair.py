@@ -104,8 +104,8 @@ class MaskPair:
         """Object id of each pixel of truth and prediction; ValueError if the masks have none."""
         if None in self.ids:
             msg = (
-                "scores of objects need the id of each object; pass --objects labels for images "
-                "with one id per object (objects='labels')"
+                "has no ids of objects, which scores of objects need; pass --objects labels for "
+                "images with one id per object (objects='labels')"
             )
             raise ValueError(msg)
         return self.ids[0].id_map, self.ids[1].id_map

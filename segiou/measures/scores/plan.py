@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -76,7 +77,7 @@ class ScoreOptions(Measure):
         Number of bins of the reliability diagram, for calibration errors.
     threshold : float, optional
         For files with the score of the second of two classes: it is predicted where its
-        score is greater.
+        score is greater. With an activation, the score is the probability that it returns.
     axis : {"", "first", "last"}
         The class axis of files; empty if only one axis fits the truth and the classes.
     files : str
@@ -130,11 +131,18 @@ class ScoreOptions(Measure):
             raise ValueError(msg)
         check_choice("channels", self.channels, ("", "classes", "groups"))
         check_choice("axis", self.axis, ("", "first", "last"))
+        check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         if self.threshold is not None:
-            object.__setattr__(self, "threshold", check_number("threshold", self.threshold))
+            share = check_number("threshold", self.threshold)
+            if self.activation and not 0 < share < 1:
+                msg = (
+                    f"threshold must be a probability between 0 and 1 with {self.activation}, got "
+                    f"{share:g}; that of the logit 0 is 0.5"
+                )
+                raise ValueError(msg)
+            object.__setattr__(self, "threshold", share)
         if self.files != "":
             check_pattern("files", self.files)
-        check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         object.__setattr__(self, "rows", check_integer("rows", self.rows, 1, MOST_ROWS))
         object.__setattr__(self, "bins", ScoreBins(self.bins).kind)
 
@@ -326,6 +334,9 @@ class ScorePlan(Plan):
         if axis is None and number != 2 - (self.groups is not None):
             names = "classes" if self.groups is None else "groups"
             problem = f"has one score per pixel, but there are {number} {names}"
+        elif axis is None and self.groups is None and self.measure.activation == "softmax":
+            problem = "has one score per pixel, of which softmax cannot make a probability; pass "
+            problem += "activation='sigmoid' (--scores=sigmoid)"
         elif axis is None and self.groups is None and threshold is None:
             problem = "has one score per pixel; pass threshold=T (--threshold T), such as 0.5"
         elif self.groups is None and threshold is not None and number != 2:
@@ -335,19 +346,21 @@ class ScorePlan(Plan):
 
     def _decided(self, planes: NDArray[Any], axis: int | None) -> NDArray[Any]:
         """Class indices of scores (C, ...), or of one score per pixel if there is no axis."""
-        threshold = self.measure.threshold
         if self.groups is not None:
             return self.groups.labels(as_floats(planes) > self._threshold)
-        if threshold is None:
+        if self.measure.threshold is None:
             return scores_to_labels(planes, argmax=0, allow_nan=True)
         second = as_floats(planes if axis is None else planes[1])
-        return scores_to_labels(second, threshold=threshold, allow_nan=True)
+        if self.measure.activation == "softmax":
+            with np.errstate(invalid="ignore"):  # NaN is reported when scores are counted
+                second = np.subtract(second, planes[0], dtype=np.float64)
+        return scores_to_labels(second, threshold=self._threshold, allow_nan=True)
 
     @property
     def _threshold(self) -> float:
-        """Channels of groups are predicted above this; logits are compared before activation."""
-        usual = 0.0 if self.measure.activation else 0.5
-        return usual if self.measure.threshold is None else self.measure.threshold
+        """A class is predicted above this score, or above this logit if there is an activation."""
+        share = 0.5 if self.measure.threshold is None else self.measure.threshold
+        return math.log(share / (1 - share)) if self.measure.activation else share
 
     @property
     def _other_reading(self) -> str:

@@ -240,6 +240,31 @@ def test_one_score_per_pixel_in_an_array_named_probabilities(tmp_path):
     assert run.total().matrix.tolist() == [[2, 1], [0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("activation", "channels"), [("sigmoid", 1), ("sigmoid", 2), ("softmax", 2)]
+)
+def test_a_threshold_of_logits_is_a_probability(tmp_path, activation, channels):
+    """0.3 was compared with the logits, and the channel of the first class was not read."""
+    for side in ("truth", "scores"):
+        (tmp_path / side).mkdir()
+    Image.fromarray(np.array([[1, 1, 0, 0]], np.uint8)).save(tmp_path / "truth" / "a.png")
+    # Probabilities 0.5, 0.33, 0.27 and 0.05 of the second class.
+    logits = np.array([[0, -0.7, -1, -3]])
+    first = np.zeros_like(logits)
+    if activation == "softmax":
+        logits, first = logits + 5, first + 5
+    np.save(tmp_path / "scores" / "a.npy", logits if channels == 1 else np.stack([first, logits]))
+    for threshold, pixels in ((0.3, [2, 0]), (0.6, [0, 0]), (0.2, [2, 1]), (0.49, [1, 0])):
+        run = scored(tmp_path, labels=2, activation=activation, threshold=threshold)
+        assert run.total().matrix[:, 1].tolist() == pixels[::-1], threshold
+
+
+def test_a_threshold_of_logits_outside_0_to_1_is_refused():
+    for threshold in (0, 1, -0.5, 3):
+        with pytest.raises(ValueError, match=r"between 0 and 1 with sigmoid, .* logit 0 is 0\.5"):
+            ScoreOptions("sigmoid", threshold=threshold)
+
+
 def test_pages_show_what_was_counted(folder):
     run = scored(written(folder, npy))
     page = run.to_html()

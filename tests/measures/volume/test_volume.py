@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from mask_files import write_mask
 
 import segiou
 from segiou.cli.main import main
@@ -168,6 +169,17 @@ def test_ignored_pixels_have_no_volume():
     run = segiou.score(*masks, labels=2, ignore=255, measures=["volume"])
     assert run.rows()[0]["volume_pred:1"] == 2
     assert run.rows()[0]["volume_error:1"] == 0
+
+
+def test_the_command_line_takes_a_spacing_for_areas(tmp_path, capsys):
+    """It said that --spacing had no effect."""
+    for side, mask in (("truth", np.eye(4)), ("pred", np.ones((4, 4)))):
+        write_mask(tmp_path / side / "a.png", mask)
+    places = str(tmp_path / "truth"), str(tmp_path / "pred")
+    words = "--labels", "2", "--volume", "--spacing", "0.5,2", "--format", "json", "-q"
+    assert main(["score", *places, *words]) == 0
+    score = json.loads(capsys.readouterr().out)["scores"]["volume_error"]
+    assert (score["value"], score["unit"]) == (12, "units²")
 
 
 def test_spacing_out_of_range_is_an_error():
