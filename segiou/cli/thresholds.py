@@ -111,8 +111,8 @@ def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
         limit = number_in(value)
     except ValueError:
         limit = math.nan
-    if math.isnan(limit):
-        msg = f"{option} {text!r}: {value!r} is not a number"
+    if not math.isfinite(limit):
+        msg = f"{option} {text!r}: {value!r} is not a finite number"
         raise ValueError(msg)
     if limit > 1 and not is_free:
         hint = f"; for {limit:g} %, use {limit / 100:g}" if limit <= 100 else ""

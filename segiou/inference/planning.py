@@ -253,7 +253,8 @@ def _check(half_width: object, score: Statistic) -> None:
         raise ValueError(msg)
     if width >= 1 and SCALES[score.scale].most == 1:
         msg = (
-            f"half_width must be below 1, got {width:g}; pass {width / 100:g} for {width:g} points"
+            f"half_width must be below 1, got {width:g}; for {width:g} percentage points, pass "
+            f"{width / 100:g}"
         )
         raise ValueError(msg)
 

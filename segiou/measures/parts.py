@@ -121,6 +121,19 @@ class Parts:
         self._arrays: dict[str, NDArray[Any]] = dict(arrays)
         self._sizes: dict[str, NDArray[np.int64]] = dict(sizes)
 
+    def of_places(self, layout: Layout, places: Sequence[int]) -> Parts:
+        """The parts with some of the places along the first axis of every array.
+
+        Parameters
+        ----------
+        layout : mapping of str to Field
+            Their arrays.
+        places : sequence of int
+            The places, in order.
+        """
+        arrays = {name: array[:, places] for name, array in self._arrays.items()}
+        return Parts(layout, self.number, arrays, self._sizes)
+
     @classmethod
     def of(cls, layout: Layout, **arrays: Any) -> Parts:
         """Make the part of one image; omitted arrays are 0, or have no rows.

@@ -134,6 +134,14 @@ class Plan(ABC):
     def layout(self) -> Layout:
         """The arrays of a part, by name."""
 
+    @property
+    def counted_structures(self) -> tuple[tuple[int, ...], ...]:
+        """Members of the structures along the first axis of every array of a part.
+
+        Empty for plans whose arrays do not depend on the excluded classes.
+        """
+        return ()
+
     @abstractmethod
     def count(self, pair: MaskPair) -> Parts:
         """Count one image.

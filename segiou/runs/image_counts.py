@@ -451,6 +451,18 @@ def _repacked(packed: bytes | None, header: Header, wanted: Header) -> bytes | N
     return pack_measured(wanted, counted)[0]
 
 
+def of_structures(columns: Columns, header: Header, wanted: Header) -> Columns:
+    """Images with the counts of fewer structures, those of a header that excludes more classes."""
+    keys = dict.fromkeys(name.partition("/")[0] for name in header.layout)
+    counted = {key: unpack_parts(columns.measured, header, key) for key in keys}
+    for plan, fewer in zip(header.plans, wanted.plans, strict=True):
+        known, left = plan.counted_structures, fewer.counted_structures
+        if known != left:
+            places = [known.index(members) for members in left]
+            counted[plan.key] = counted[plan.key].of_places(fewer.layout, places)
+    return replace(columns, measured=tuple(pack_measured(wanted, counted)))
+
+
 def unpack_parts(packed: Sequence[bytes], header: Header, key: str) -> Parts:
     """The counts of one measure in several images."""
     return Parts.unpack(header.layout, packed, f"{key}/")

@@ -24,7 +24,7 @@ from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount, check_measured
+from segiou.runs.image_counts import Columns, ImageCount, check_measured, of_structures
 from segiou.runs.run_counts import RunCounts
 
 if TYPE_CHECKING:
@@ -346,7 +346,11 @@ class Run(RunCounts):
             return self
         options = replace(self.options, exclude=together)
         plans = tuple(replace(plan, classes=options) for plan in self.plans)
-        return Run(replace(self._header, options=options, plans=plans), self._images, self.skipped)
+        header, images = replace(self._header, options=options, plans=plans), self._images
+        if header.layout != self._header.layout:
+            blocks = self._images.blocks(measured=True)
+            images = Columns.joined(of_structures(block, self._header, header) for block in blocks)
+        return Run(header, images, self.skipped)
 
     def groups(self, key: Groups) -> dict[str, Run]:
         """Split the run into groups, such as the frames of a video or the slices of a patient.

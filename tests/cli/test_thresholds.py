@@ -37,8 +37,9 @@ from segiou.cli.main import main
             "surfaces are not measured; score with --surface",
             marks=pytest.mark.needs("measures.surfaces"),
         ),
-        ("miou=nan", 2, "'nan' is not a number"),
-        ("miou=high", 2, "'high' is not a number"),
+        ("miou=nan", 2, "'nan' is not a finite number"),
+        ("miou=-inf", 2, "'-inf' is not a finite number"),
+        ("miou=high", 2, "'high' is not a finite number"),
         ("iou:unicorn=0", 2, "unknown class"),
     ],
 )

@@ -162,7 +162,7 @@ def test_half_widths_that_are_none(half_width):
 
 
 def test_two_points_are_proposed_for_two():
-    with pytest.raises(ValueError, match=r"got 2; pass 0\.02 for 2 points"):
+    with pytest.raises(ValueError, match=r"got 2; for 2 percentage points, pass 0\.02"):
         plan(FOUND, 2)
 
 

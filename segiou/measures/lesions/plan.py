@@ -170,6 +170,11 @@ class LesionPlan(Plan):
         return self.masks.unit or ("px" if self.masks.spacing is None else "units")
 
     @property
+    def counted_structures(self) -> tuple[tuple[int, ...], ...]:
+        """The regions."""
+        return tuple(self.regions.values())
+
+    @property
     def layout(self) -> Layout:
         """Found, missed and false-positive lesions; mean Dice and HD95 of each case, and more."""
         shape = len(self.regions), len(self._values_of)

@@ -119,6 +119,11 @@ class SurfacePlan(Plan):
         }
 
     @property
+    def counted_structures(self) -> tuple[tuple[int, ...], ...]:
+        """The structures."""
+        return tuple(self.structures.values())
+
+    @property
     def layout(self) -> Layout:
         """One row per case with the numbers of each structure; rows do not add up."""
         width = row_type(self.options).itemsize // np.dtype(np.float64).itemsize

@@ -100,6 +100,11 @@ class VolumePlan(StructurePlan):
         return "volume" if self.masks.volumes else "area"
 
     @property
+    def counted_structures(self) -> tuple[tuple[int, ...], ...]:
+        """The structures."""
+        return tuple(self.structures.values())
+
+    @property
     def layout(self) -> Layout:
         """Volumes of truth and prediction, one row per case."""
         return {"cases": Field((len(self.structures), 2), rows=True, floats=True, single=True)}
