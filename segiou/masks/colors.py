@@ -253,11 +253,13 @@ def clash(files: Iterable[tuple[str, bytes, Iterable[int]]]) -> tuple[str, str] 
         for index, rgb in colors_of(palette, used).items():
             before, where = known.setdefault(index, (rgb, path))
             if before != rgb:
-                contradiction = (
-                    f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
-                )
-                return path, f"has a palette with {contradiction}; {_FIX}"
+                return path, f"{_contradiction(index, rgb, before, where)}; {_FIX}"
     return None
+
+
+def _contradiction(index: int, rgb: Color, before: Color, where: str) -> str:
+    colors = f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
+    return f"has a palette with {colors}"
 
 
 #: Path, palette and used indices of a file.
@@ -295,10 +297,7 @@ def clash_of_sides(
                 return path, f"has a palette in which {what}; {fix()}"
             before, where = of_index.get(index, (rgb, ""))
             if before != rgb:
-                contradiction = (
-                    f"{hex_color(rgb)} for index {index}, but {hex_color(before)} in {where}"
-                )
-                return path, f"has a palette with {contradiction}; {fix()}"
+                return path, f"{_contradiction(index, rgb, before, where)}; {fix()}"
     return None
 
 

@@ -85,17 +85,19 @@ class Measure(ABC):
         ValueError
             If a field is given without ``--KEY``.
         """
-        values = {field.name: given.get(f"{cls.key}_{field.name}") for field in fields(cls)}
-        chosen = {name: value for name, value in values.items() if value is not None}
-        if not given.get(cls.key):
-            usual: dict[str, Any] = {
-                field.name: (False, [], str(field.default)) for field in fields(cls)
-            }
-            if name := next((n for n, value in chosen.items() if value not in usual[n]), ""):
-                msg = f"{_option(cls, name)} needs {_option(cls)}"
-                raise ValueError(msg)
-            return None
-        return cls(**{name: _as_kind(cls, name, value) for name, value in chosen.items()})
+        texts = ((field, given.get(f"{cls.key}_{field.name}")) for field in fields(cls))
+        values = {
+            field.name: _read_option(_option(cls, field.name), text, field.default)
+            for field, text in texts
+            if text is not None
+        }
+        if given.get(cls.key):
+            return cls(**values)
+        usual: dict[str, Any] = {field.name: (False, [], field.default) for field in fields(cls)}
+        if name := next((n for n, value in values.items() if value not in usual[n]), ""):
+            msg = f"{_option(cls, name)} needs {_option(cls)}"
+            raise ValueError(msg)
+        return None
 
     @classmethod
     def of(cls, choice: Any) -> Measure:
@@ -294,13 +296,14 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def _as_kind(cls: type[Measure], name: str, value: Any) -> Any:
-    """A text of the command line in the kind of the default of an option."""
-    default: Any = next(field.default for field in fields(cls) if field.name == name)
-    is_number = isinstance(default, int | float) and not isinstance(default, bool)
-    if not (is_number and isinstance(value, str)):
+def _read_option(option: str, value: Any, default: Any) -> Any:
+    """The value of an option of the command line; a text is read as the default is: numbers."""
+    kind = type(default[0] if isinstance(default, tuple) and default else default)
+    if not (isinstance(value, str) and kind in (int, float)):
         return value
-    return read_number(_option(cls, name), value, type(default))
+    texts = value.split(",") if isinstance(default, tuple) else [value]
+    numbers = tuple(read_number(option, text, kind) for text in texts)
+    return numbers if isinstance(default, tuple) else numbers[0]
 
 
 def _option(cls: type[Measure], field: str = "") -> str:

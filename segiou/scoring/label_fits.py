@@ -28,7 +28,7 @@ from segiou.scoring.inspection import summary_of
 from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import as_one_class_of, may_be_ids
-from segiou.scoring.trials import SAMPLE, sampled, scored
+from segiou.scoring.trials import SAMPLE, mean_lines, sampled, scored
 
 #: Most classes of which each in turn is taken to be missing from the predictions.
 _MOST_LEFT_OUT = 64
@@ -149,7 +149,7 @@ def fits_text(
     if not tried:
         return ""
     rows = sorted(tried, key=lambda fit: (-round(fit.mean_iou, 9), len(fit.text)))
-    lines = (f"  {_joined(command, fit.text)}  # {percent(fit.mean_iou)}" for fit in rows)
+    lines = mean_lines((_joined(command, fit.text), fit.mean_iou) for fit in rows)
     return "\n".join([f"{lead}:", *lines])
 
 

@@ -15,13 +15,12 @@ from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.mask_places import places_of_masks
 from segiou.masks.sources.pairing import Pair, Pairing, Proposal, instead
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount
 from segiou.runs.run import Run
 from segiou.scoring.file_pairs import pair_sources
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.segment_classes import has_segments, segments_in
-from segiou.scoring.trials import sampled
+from segiou.scoring.trials import sampled, tried
 
 #: Pairs of a proposal that are scored, and the most bytes of a file.
 _SAMPLE, _LARGE = 8, 1 << 24
@@ -104,7 +103,7 @@ def _placed(pairing: Pairing, job: Job) -> tuple[Pairing, Trial | None] | None:
         for truth, pred in product(*choices)
         if (truth or pred) and (other := replace(job, **truth | pred))
         for proposal in _job_proposals(other)
-        if len(proposal.found.pairs) > len(pairs)
+        if len(proposal.pairing.pairs) > len(pairs)
     ]
     unclear = () if pairing.missing or pairing.extra or not pairs else pairing.duplicates
     pairing = replace(pairing, pairs=pairs, duplicates=unclear)
@@ -120,7 +119,7 @@ def _job_proposals(job: Job) -> list[Proposal]:
     return [
         proposal
         for proposal in (Proposal(pairing, {}), *pairing.proposals)
-        if not proposal.found.duplicates
+        if not proposal.pairing.duplicates
     ]
 
 
@@ -130,23 +129,23 @@ def _best(
     """The pairing with the proposals that fit best, and the trial of the first."""
     pairing = replace(pairing, proposals=tuple(proposal for proposal, _ in proposed))
     trials = [_trial(proposal, job, given) for proposal, job in proposed]
-    tried = [trial for trial in trials if trial is not None]
-    if len(tried) < len(trials) or not tried:
+    known = [trial for trial in trials if trial is not None]
+    if len(known) < len(trials) or not known:
         return pairing, None
-    if good := [trial for trial in tried if not trial.problems]:
+    if good := [trial for trial in known if not trial.problems]:
         means = {id(trial): float(np.nan_to_num(trial.run.report().mean_iou)) for trial in good}
         distinct = {round(means[id(trial)], 9): trial for trial in reversed(good)}
         most = max(distinct)
         kept = [distinct[mean] for mean in sorted(distinct, reverse=True) if 2 * mean >= most]
         shown = [replace(trial.proposal, mean_iou=means[id(trial)]) for trial in kept]
         return replace(pairing, proposals=tuple(shown)), kept[0]
-    best = min(tried, key=lambda trial: trial.undeclared)
+    best = min(known, key=lambda trial: trial.undeclared)
     return replace(pairing, proposals=(best.proposal,)), best
 
 
 def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
     """A trial of a proposal; None if its files are large, or of another kind than the options."""
-    pairing = proposal.found
+    pairing = proposal.pairing
     pairs = sampled(pairing.pairs, _SAMPLE)
     sizes = [
         source.stamp(path).size or 0
@@ -160,9 +159,4 @@ def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
     except ValueError:  # reported once the files are paired
         return None
     scorer = scorer_of(job, pairing, header)
-    results = scorer(pairs)
-    counted = [result for result in results if isinstance(result, ImageCount)]
-    problems = [
-        problem for result in results if not isinstance(result, ImageCount) for problem in result
-    ]
-    return Trial(given, job, proposal, scorer, pairs, Run(header, Columns.of(counted)), problems)
+    return Trial(given, job, proposal, scorer, pairs, *tried(scorer, pairs))

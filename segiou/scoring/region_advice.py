@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from segiou._support.numbers import percent
 from segiou.masks.formats.numpy_files import array_names
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
@@ -14,7 +13,7 @@ from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import inside
 from segiou.masks.sources.pairing import Pair
 from segiou.scoring.pair import PairScorer
-from segiou.scoring.trials import SAMPLE, sampled, scored
+from segiou.scoring.trials import SAMPLE, mean_lines, sampled, scored
 
 #: Names of regions of interest.
 _OF_REGIONS = re.compile("mask|valid|roi|fov|region|visible|observed", re.IGNORECASE)
@@ -25,15 +24,15 @@ def regions_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     source = scorer.truth_source
     if not isinstance(source, AdjustedSource) or not source.key or source.roi is not None:
         return ""
-    sample, lines = sampled(pairs, SAMPLE), []
+    sample, means = sampled(pairs, SAMPLE), []
     for name in _regions_in(source, pairs[0].truth) if pairs else ():
         other = replace(scorer, truth_source=replace(source, roi=name))
         if (run := scored(other, scorer.header.options, sample)) is not None:
-            lines.append(f"  --roi {name}  # {percent(run.report().mean_iou)}")
-    if not lines:
+            means.append((f"--roi {name}", run.report().mean_iou))
+    if not means:
         return ""
     lead = "the truth files have regions, none of which was applied; with the mean IoU inside each:"
-    return "\n".join((lead, *lines))
+    return "\n".join((lead, *mean_lines(means)))
 
 
 def _regions_in(source: AdjustedSource, path: str) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TypeVar
 
+from segiou._support.files import Problem
+from segiou._support.numbers import percent
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.sources.pairing import Pair
 from segiou.runs.image_counts import Columns, ImageCount
@@ -22,9 +25,21 @@ def sampled(items: Sequence[T], most: int) -> Sequence[T]:
     return items[:: max(1, -(-len(items) // most))]
 
 
+def tried(scorer: PairScorer, pairs: Sequence[Pair]) -> tuple[Run, list[Problem]]:
+    """The run of the pairs that can be scored, and the problems of the others."""
+    results = scorer(pairs)
+    counted = [result for result in results if isinstance(result, ImageCount)]
+    problems = chain(*(result for result in results if not isinstance(result, ImageCount)))
+    return Run(scorer.header, Columns.of(counted)), [*problems]
+
+
 def scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) -> Run | None:
     """The pixels of the pairs under other options; None if one of them cannot be scored."""
     header = replace(scorer.header, options=options, plans=(), unread=())
-    images = replace(scorer, header=header)(pairs)
-    counted = [image for image in images if isinstance(image, ImageCount)]
-    return Run(header, Columns.of(counted)) if len(counted) == len(images) else None
+    run, problems = tried(replace(scorer, header=header), pairs)
+    return None if problems else run
+
+
+def mean_lines(options: Iterable[tuple[str, float]]) -> list[str]:
+    """Lines of options, each with the mean IoU that it gives."""
+    return [f"  {text}  # {percent(mean)}" for text, mean in options]

@@ -19,7 +19,7 @@ from segiou.masks.finding import ZARR_FILES, check_found, is_mask, split_ending,
 from segiou.masks.formats.numpy_files import whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.read import WHOLE_PIXELS
-from segiou.masks.sources.folders import MOST_MASKS, matches, stamp_of
+from segiou.masks.sources.folders import MOST_MASKS, check_number, matches, stamp_of
 from segiou.masks.windows import FileMask, unread
 
 #: Name of the mask of a store that is a single array.
@@ -165,9 +165,7 @@ class StoreFolder:
             for key, path in paths.items():
                 part = key[len(arrays[key]) + 1 :] if is_single else key
                 masks[f"{split_ending(name)[0]}/{part}".rstrip("/")] = path
-            if len(masks) > MOST_MASKS:
-                msg = f"{self.root}: contains more than {MOST_MASKS} masks; split it"
-                raise ValueError(msg)
+            check_number(masks, self.root)
         check_found(masks, self.root)
         return masks
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from glob import glob
@@ -29,6 +29,8 @@ from segiou.masks.raw_mask import MaskError, RawMask
 MOST_MEMBER_BYTES = 1 << 30
 #: Most masks in one file or store, which are listed by name.
 MOST_MASKS = 1 << 20
+#: Files from which the kind of a folder is guessed.
+_FIRST = 20
 #: Size limit of local files, except those whose formats are read window by window.
 _MOST_BYTES = 1 << 31
 _LARGE_SUFFIXES = (".npy", ".nii", ".tif", ".tiff", *RASTER_SUFFIXES)
@@ -68,10 +70,17 @@ class Source(Protocol):
         """
 
 
-def first_files(folder: Path, most: int = 20) -> list[str]:
+def check_number(masks: Collection[str], root: str) -> None:
+    """Raise ValueError for more masks than can be listed."""
+    if len(masks) > MOST_MASKS:
+        msg = f"{root}: contains more than {MOST_MASKS} masks; split it"
+        raise ValueError(msg)
+
+
+def first_files(folder: Path) -> list[str]:
     """Some files below a folder as the system lists them; none if it cannot be read."""
     try:
-        return list(islice(_files_below(folder), most))
+        return list(islice(_files_below(folder), _FIRST))
     except OSError:  # reported when it is searched
         return []
 

@@ -100,7 +100,7 @@ class Proposal:
 
     Attributes
     ----------
-    found : Pairing
+    pairing : Pairing
         The pairs that they make.
     options : mapping of str to str
         Arguments of :func:`pair_folders`.
@@ -110,7 +110,7 @@ class Proposal:
         Places to pass as truth or predictions instead of those given, by argument.
     """
 
-    found: Pairing
+    pairing: Pairing
     options: Mapping[str, str]
     mean_iou: float = math.nan
     places: Mapping[str, str] = field(default_factory=dict)
@@ -118,8 +118,8 @@ class Proposal:
     @property
     def text(self) -> str:
         """The options, with those that skip what they leave without a partner."""
-        count = plural(len(self.found.pairs), "pair")
-        verb = "matches" if len(self.found.pairs) == 1 else "match"
+        count = plural(len(self.pairing.pairs), "pair")
+        verb = "matches" if len(self.pairing.pairs) == 1 else "match"
         how = [f"{name}={_literal(text)}" for name, text in self._arguments.items()]
         text = f"{count} {verb}"
         text += f" with {', '.join(how)} ({self.command})" if how else ""
@@ -141,7 +141,7 @@ class Proposal:
 
     @property
     def _arguments(self) -> dict[str, str]:
-        left = {"missing": self.found.missing, "extra": self.found.extra}
+        left = {"missing": self.pairing.missing, "extra": self.pairing.extra}
         return {**self.options, **{side: "skip" for side, files in left.items() if files}}
 
 
@@ -481,10 +481,10 @@ def _proposals(
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
     for several in candidates([*truth], [*pred]):
         tried = [Proposal(_paired(truth, pred, **options), options) for options in several]
-        tried = [proposal for proposal in tried if not proposal.found.duplicates]
-        most = max((len(proposal.found.pairs) for proposal in tried), default=0)
+        tried = [proposal for proposal in tried if not proposal.pairing.duplicates]
+        most = max((len(proposal.pairing.pairs) for proposal in tried), default=0)
         if most >= least:
-            best = [proposal for proposal in tried if len(proposal.found.pairs) == most]
+            best = [proposal for proposal in tried if len(proposal.pairing.pairs) == most]
             return tuple(best[:_CHOICES])
     return ()
 
@@ -501,8 +501,8 @@ def instead(pairing: Pairing, truth: Mapping[str, str], pred: Mapping[str, str])
     clear = [
         proposal
         for proposal in tried
-        if len(proposal.found.pairs) >= len(pairing.pairs) and not proposal.found.duplicates
-        if proposal.found.pairs != pairing.pairs
+        if len(proposal.pairing.pairs) >= len(pairing.pairs) and not proposal.pairing.duplicates
+        if proposal.pairing.pairs != pairing.pairs
     ]
     duplicates = () if clear else pairing.duplicates
     return replace(pairing, proposals=tuple(clear[:_CHOICES]), duplicates=duplicates)

@@ -10,7 +10,7 @@ from segiou._support.files import Stamp
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import is_one_file
-from segiou.masks.sources.folders import MOST_MASKS, Source
+from segiou.masks.sources.folders import Source, check_number
 
 _ENDING = r"\.(?:np[yz]|tiff?|mat|h5|hdf5)"
 _ARRAY = re.compile(rf"{_ENDING}$", re.IGNORECASE)
@@ -52,9 +52,7 @@ class StackedArrays:
             width = len(str(number - 1))
             items = {f"{folder}/{i:0{width}}".lstrip("/"): f"{path}/{i}" for i in range(number)}
             masks |= items
-            if len(masks) > MOST_MASKS:
-                msg = f"{self.root}: contains more than {MOST_MASKS} masks; split it"
-                raise ValueError(msg)
+            check_number(masks, self.root)
         return masks
 
     def _length(self, path: str) -> int | None:

@@ -21,7 +21,7 @@ from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.sources.folders import Source
 from segiou.measures.clicks.files import MODE, ClickFiles
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
-from segiou.measures.measure import Measure, read_number
+from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
@@ -129,19 +129,6 @@ class ClickOptions(Measure):
         object.__setattr__(self, "limit", check_integer("limit", self.limit, 1, _MOST))
         object.__setattr__(self, "iou", shares)
         object.__setattr__(self, "target", tuple(read_several("target", self.target, "classes")))
-
-    @classmethod
-    def from_options(cls, given: Mapping[str, Any], classes: ClassOptions) -> ClickOptions | None:
-        """Options from the command line."""
-        options = {name: given.get(f"clicks_{name}") for name in ("iou", "limit", "target")}
-        if not given.get("clicks"):
-            if name := next((n for n, v in options.items() if v not in (None, _LIMIT)), ""):
-                msg = f"--clicks-{name} needs --clicks"
-                raise ValueError(msg)
-            return None
-        texts = [] if options["iou"] is None else options["iou"].split(",")
-        ious = tuple(read_number("--clicks-iou", text, float) for text in texts)
-        return cls(ious or _IOU, options["limit"] or _LIMIT, tuple(options["target"] or ()))
 
     @classmethod
     def for_score(cls, name: str) -> ClickOptions:
