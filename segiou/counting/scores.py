@@ -181,7 +181,8 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
         limit = rounded(threshold, planes.dtype)
         if isinstance(threshold, AtLeast):
             limit = _next_lower(limit, planes.dtype)
-        bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
+        if kind is not None:
+            bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
     dtype = np.bool_ if limit is not None else _label_type(planes)
     walked, labels, in_order = _laid_out(planes, dtype)
     if isinstance(threshold, AtLeast) and threshold == -np.inf:  # below which there is no limit

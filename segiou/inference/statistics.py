@@ -450,14 +450,28 @@ def scored_counts(
 def _resolved(metric: Metric, some: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
     """Name and function of a metric, and whether it has per-class values."""
     if callable(metric):
-        has_classes = metric(some).shape == some.tp.shape
-        return getattr(metric, "__name__", "score"), metric, has_classes
+        name = getattr(metric, "__name__", "score")
+        return name, metric, _has_classes(name, metric, some)
     check_kind("metric", metric, str, "the name of a metric or a function of Counts")
     name = read_name(metric).score
     if name not in PIXEL_SCORES:
         msg = f"{name} is a score of a measure, which counts of pixels do not have; pass a run"
         raise ValueError(msg)
     return name, PIXEL_SCORES[name].function, PIXEL_SCORES[name].per_class
+
+
+def _has_classes(name: str, metric: Callable[[Counts], Floats], some: Counts) -> bool:
+    """Whether a function has a value per class, rather than one; with any leading axes."""
+    shape = some.tp.shape
+    for counts in (some, some[None]):
+        found, wanted = np.shape(metric(counts)), counts.tp.shape
+        if found not in (wanted, wanted[:-1]):
+            msg = (
+                f"the metric {name!r} returned values of shape {found} for counts of shape "
+                f"{wanted}; return shape {wanted[:-1]}, reduced over axis -1, or {wanted}"
+            )
+            raise ValueError(msg)
+    return found[1:] == shape
 
 
 def _overall_score(

@@ -36,6 +36,9 @@ class StructureOptions(Measure):
 class StructurePlan(Plan):
     """Plan of a measure of chosen classes."""
 
+    def __post_init__(self) -> None:
+        _ = self.scored  # an unknown class is found before anything is counted
+
     @cached_property
     def scored(self) -> tuple[int, ...]:
         """Indices of the classes that are scored."""

@@ -312,3 +312,8 @@ def test_more_classes_than_bytes_hold(decided, classes, dtype):
     last = np.ascontiguousarray(np.moveaxis(scores, 0, -1))
     np.testing.assert_array_equal(decided(last, argmax=-1), want)
     np.testing.assert_array_equal(decided(last[::2, ::-3], argmax=-1), want[::2, ::-3])
+
+
+def test_scores_of_extended_precision_have_thresholds():
+    scores = np.array([0.25, 0.5, 0.75], np.longdouble)
+    assert scores_to_labels(scores, threshold=0.5).tolist() == [False, False, True]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import segiou
 from segiou import Counts, Protocol
 from segiou.analysis import influence
 from segiou.counting import ConfusionCounts
@@ -160,3 +161,19 @@ def test_group_by_pattern():
         group_by_pattern(ids, "p1")
     with pytest.raises(ValueError, match="is not a regular expression"):
         group_by_pattern(ids, "(")
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        lambda counts: np.mean(iou(counts)),
+        lambda counts: float(iou(counts).mean()),
+        lambda counts: iou(counts)[:, 1:],
+        lambda counts: iou(counts).mean(1),
+    ],
+)
+def test_functions_reduce_over_the_classes_alone(metric):
+    run = segiou.score([[[0, 1, 1]]] * 3, [[[0, 0, 1]]] * 3, labels=2)
+    for call in (lambda: run.intervals(metric), lambda: segiou.compare(run, run, metric=metric)):
+        with pytest.raises(ValueError, match="returned values of shape"):
+            call()

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou.labels import ClassOptions
+from segiou.measures import Masks
 from segiou.measures.topology import TopologyOptions, betti_numbers, skeleton_counts
 from segiou.scoring import Evaluator
 
@@ -140,3 +142,10 @@ def test_masks_of_masked_arrays_are_not_lost():
     for call in (lambda: betti_numbers(masked), lambda: skeleton_counts(masked, masked)):
         with pytest.raises(TypeError, match="is a masked array"):
             call()
+
+
+def test_an_unknown_class_is_found_by_the_plan():
+    classes = ClassOptions.of(["line", "rest"])
+    for chosen in (("lien",), (7,)):
+        with pytest.raises(ValueError, match=r"unknown class 'lien'|no class 7"):
+            TopologyOptions(classes=chosen).plan(classes, Masks())
