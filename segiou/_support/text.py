@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -132,13 +132,15 @@ def nouns(unit: str) -> Nouns:
     return Nouns("voxel", "case") if unit == "voxels" else Nouns("pixel", "image")
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
+def plural(
+    number: int, noun: str, many: str | None = None, *, write: Callable[[int], str] = grouped
+) -> str:
     """Put a number before a noun in its singular or plural form.
 
     >>> plural(1, "class", "classes"), plural(30000, "image")
     ('1 class', '30 000 images')
     """
-    return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
+    return f"{write(number)} {noun if number == 1 else many or noun + 's'}"
 
 
 #: Options of other tools, and those that mean the same here.

@@ -53,7 +53,9 @@ def _foreign(job: Job) -> str:
     from segiou.measures.guard import is_own, package_of
 
     foreign = [measure for measure in job.measures if not is_own(type(measure))]
-    return " or ".join(f"measure {one.key!r} of {package_of(type(one))}" for one in foreign)
+    return " or ".join(
+        f"measure {measure.key!r} of {package_of(type(measure))}" for measure in foreign
+    )
 
 
 def _plans(job: Job) -> list[Plan]:
@@ -141,7 +143,7 @@ def _tabulate(
     found = model_table(*runs, metrics=metrics, intervals=with_intervals, **options)
     data, parts = found.to_dict(), [*found._parts()] if parsed.table else []
     if parsed.sentence:
-        lines = [line for one in found.comparisons for line in prose_parts(one)]
+        lines = [line for comparison in found.comparisons for line in prose_parts(comparison)]
         parts, data["sentences"] = [*parts, GAP, *lines], [line.text for line in lines]
     write_finding(found, parsed, data=data, parts=parts)
 

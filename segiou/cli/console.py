@@ -40,7 +40,7 @@ def interruptible(*, kept: bool, foreign: str = "") -> Iterator[Callable[[], boo
     if is_ignored or threading.current_thread() is not threading.main_thread():
         yield lambda: interrupt.asked
         return
-    before = signal.signal(signal.SIGINT, interrupt.on_signal)
+    before = signal.signal(signal.SIGINT, interrupt.handle_signal)
     if foreign:
         threading.Thread(target=interrupt.watch, args=(foreign,), daemon=True).start()
     try:
@@ -58,7 +58,7 @@ class _Interrupt:
         # Not an Event: a signal during its set() would wait for its lock forever.
         self.asked = self.ended = False
 
-    def on_signal(self, *_: object) -> None:
+    def handle_signal(self, *_: object) -> None:
         """Ask for an end; the second time, end at once."""
         if self.asked:
             _end_now()
@@ -135,7 +135,7 @@ def note(text: str) -> None:
     say(harmless(f"segiou: {text}\n"))
 
 
-def _at_words(text: str) -> str:
+def _wrap(text: str) -> str:
     """Text wrapped to the width of stderr, if that is a terminal."""
     try:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
@@ -159,7 +159,7 @@ def say(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(_at_words(text))
+        sys.stderr.write(_wrap(text))
         sys.stderr.flush()
     except OSError:
         _silence(sys.stderr)

@@ -46,8 +46,8 @@ def command(parsed: argparse.Namespace) -> int:
 def _pages() -> dict[str, Path]:
     """The installed pages by name; those of the checkout if the package is run from one."""
     try:
-        listed = [one for one in files("segiou") or () if _INSTALLED in one.as_posix()]
-        paths = [Path(str(one.locate())) for one in listed]
+        listed = [file for file in files("segiou") or () if _INSTALLED in file.as_posix()]
+        paths = [Path(str(file.locate())) for file in listed]
     except PackageNotFoundError:
         paths = []
     if not any(path.is_file() for path in paths):

@@ -96,7 +96,8 @@ def _classes_of_files(places: Sequence[str], pattern: str) -> list[str] | None:
 
 def _needed_for(metric: Any) -> tuple[Measure, ...]:
     """Measures that the metrics of a comparison need."""
-    scores = [] if metric is None else [read_name(one).score for one in metrics_of(metric)]
+    names = [] if metric is None else metrics_of(metric)
+    scores = [read_name(name).score for name in names]
     keyed = {key: score for score in reversed(scores) if (key := measure_of_score(score))}
     return tuple(measure_of(key).for_score(score) for key, score in keyed.items())
 
@@ -123,7 +124,7 @@ def note_undrawn(parsed: argparse.Namespace, resampled: Sequence[OverUnits]) -> 
     """Report options of resampling where nothing was resampled."""
     for name in ("resamples", "seed"):
         is_given = getattr(parsed, name) != parsed.command.get_default(name)
-        is_drawn = any(getattr(one, name) is not None for one in resampled)
+        is_drawn = any(getattr(finding, name) is not None for finding in resampled)
         if is_given and resampled and not is_drawn and not parsed.quiet:
             note(f"{option_of(name)} has no effect without --method percentile or bca")
 
@@ -178,7 +179,7 @@ def baseline_and(run: Run, parsed: argparse.Namespace) -> tuple[Run, Run]:
     if lengths == (len(common), len(common)):
         return baseline, run
     if not common or not parsed.common:
-        ids = ({*one.ids} - {*other.ids} for one, other in ((baseline, run), (run, baseline)))
+        ids = ({*own.ids} - {*other.ids} for own, other in ((baseline, run), (run, baseline)))
         only = dict(zip(("baseline", "run"), map(sorted, ids), strict=True))
         fix = f"--common compares the {image}s of both" if common else ""
         raise DifferentImagesError(only, fix, image)
@@ -268,9 +269,9 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
     """The thresholds of the command line."""
     return [
-        one
+        threshold
         for name in _THRESHOLDS
-        for one in read_thresholds(
+        for threshold in read_thresholds(
             getattr(parsed, name), plans, option_of(name), sliced=bool(parsed.slices)
         )
     ]
@@ -398,7 +399,7 @@ def report_format(parsed: argparse.Namespace) -> str:
 def findings_format(parsed: argparse.Namespace) -> str:
     """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
-    known = {end: name for name, one in RENDERERS.items() for end in one.endings}
+    known = {end: name for name, renderer in RENDERERS.items() for end in renderer.endings}
     known |= {".json": "json", ".csv": "csv"}
     if parsed.format is None and ending not in known:
         extensions = listed([end for end in known if end], last=" or ")

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:  # code 1 would mean that a threshold failed
         if isinstance(error, SystemExit) and parsed is None:  # of the parser
             raise
-        return _failed(error)
+        return _report_error(error)
 
 
 def _run(parsed: Namespace) -> int:
@@ -56,7 +56,7 @@ def _run(parsed: Namespace) -> int:
     return code
 
 
-def _failed(error: BaseException) -> int:
+def _report_error(error: BaseException) -> int:
     """Report an error, and return its exit code."""
     from segiou.cli import console
 
@@ -68,7 +68,7 @@ def _failed(error: BaseException) -> int:
         console.note(f"{where}{error.strerror or error}")
         return console.EXIT_DATA
     if not isinstance(error, ImportError | ValueError):
-        return _unexpected(error)
+        return _report_defect(error)
     console.note(str(error))
     return console.EXIT_DATA if _is_about_files(error) else console.EXIT_USAGE
 
@@ -91,7 +91,7 @@ def _drop_logs() -> None:
         logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _unexpected(error: BaseException) -> int:
+def _report_defect(error: BaseException) -> int:
     """Report an unexpected error and the place to send it."""
     import traceback
 

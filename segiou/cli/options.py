@@ -236,7 +236,7 @@ class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         # argparse ignores write errors, and prints help to stderr if stdout is closed.
         if file is sys.stdout:
-            write(_colored(message) if wants_color() else message)
+            write(_color_help(message) if wants_color() else message)
         else:
             say(message)
 
@@ -314,7 +314,7 @@ class _Formatter(argparse.HelpFormatter):
         return "\n\n".join("\n".join(self._split_lines(part, width)) for part in parts)
 
 
-def _colored(text: str) -> str:
+def _color_help(text: str) -> str:
     """Help with bold headings and coloured options."""
     text = re.sub(r"^\w[\w ]*:", "\x1b[1m\\g<0>\x1b[0m", text, flags=re.MULTILINE)
     names = r"^(  )([a-z]+)\b|(?<![\w-])()(--?[a-z][a-z-]*)"
@@ -339,8 +339,8 @@ def names_by_heading(command: str) -> dict[str, list[str]]:
     """Names of the options of a command by their heading; those of a measure have its key."""
     by_heading: dict[str, list[str]] = {}
     for heading, names, _ in arguments_of(command):
-        for one in heading.split(", "):
-            by_heading.setdefault(one, []).extend(_name_of(name) for name in names)
+        for key in heading.split(", "):
+            by_heading.setdefault(key, []).extend(_name_of(name) for name in names)
     return by_heading
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,8 +54,8 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     inputs.note_state(run, part=getattr(parsed, "shard", None), quiet=parsed.quiet)
     scored = _scored(run, parsed)
     resampled = [scored.report.intervals, *scored.report.more_intervals, scored.change]
-    inputs.note_undrawn(parsed, [one for one in resampled if one is not None])
-    write_text(parsed.output, _rendered(scored, parsed))
+    inputs.note_undrawn(parsed, [finding for finding in resampled if finding is not None])
+    write_text(parsed.output, _render(scored, parsed))
     _write_pages(scored, parsed)
     if parsed.per_image:
         write_text(parsed.per_image, run.to_csv(protocol=scored.report.protocol))
@@ -143,26 +144,26 @@ def _result(outcome: Outcome) -> str:
     return "passed" if outcome.passed else "failed"
 
 
-def _rendered(scored: _Scored, parsed: argparse.Namespace) -> str:
+def _render(scored: _Scored, parsed: argparse.Namespace) -> str:
     """The report in the requested format, with thresholds and baseline."""
     kind, report = inputs.report_format(parsed), scored.report
     if kind == "nnunet":
         return nnunet_summary(scored.run)
     if kind == "json":
-        return to_json(report, 2, _beside_report(scored, parsed))
+        return to_json(report, 2, _other_keys(scored, parsed))
     if kind == "csv":
         classes = report._sorted(parsed.sort, reverse=parsed.reverse)
         return to_csv(report, classes, _slice_rows(scored.slices, _IN_REPORT))
-    shown = {"columns": parsed.columns, "outcomes": _in_words(scored.outcomes)}
+    shown = {"columns": parsed.columns, "outcomes": _outcome_texts(scored.outcomes)}
     if kind == "html":
         slices = filter(None, [scored.slices])
         return report.to_html(baseline=scored.change, slices=slices, **shown)
     shown |= {"detail": parsed.detail, "change": scored.change, "means": kind == "latex"}
     parts = report._parts(sort=parsed.sort, reverse=parsed.reverse, **shown)
-    return _in_format([*parts, *slices_section(scored.slices)], kind, parsed)
+    return _render_parts([*parts, *slices_section(scored.slices)], kind, parsed)
 
 
-def _beside_report(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
+def _other_keys(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
     """The keys of the JSON output that are not in the report."""
     data: dict[str, Any] = {
         "problems": [{"file": encodable(p.where), "problem": p.text} for p in scored.run.skipped]
@@ -176,7 +177,7 @@ def _beside_report(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any
     return data
 
 
-def _in_words(outcomes: Sequence[Outcome]) -> list[tuple[str, bool]]:
+def _outcome_texts(outcomes: Sequence[Outcome]) -> list[tuple[str, bool]]:
     """Thresholds in words, and whether they are passed."""
     return [(outcome.words, outcome.passed) for outcome in outcomes]
 
@@ -206,8 +207,8 @@ def csv_of_comparison(comparison: Comparison, sliced: Slices | None) -> str:
 
 def _slice_rows(sliced: Slices | None, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Slices as rows below others, whose columns have other names."""
-    for one, row in zip(sliced or (), sliced.rows() if sliced else (), strict=True):
-        yield {"name": one.name} | {names.get(key, key): value for key, value in row.items()}
+    for part, row in zip(sliced or (), sliced.rows() if sliced else (), strict=True):
+        yield {"name": part.name} | {names.get(key, key): value for key, value in row.items()}
 
 
 def _page_slices(
@@ -236,7 +237,7 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
         from segiou.report.pages.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
-        options["outcomes"] = _in_words(scored.outcomes)
+        options["outcomes"] = _outcome_texts(scored.outcomes)
         options["slices"] = _page_slices(scored.slices, [run], parsed)
         write_html(parsed.html, report, run=run, baseline=scored.change, **options)
     if parsed.plots:
@@ -311,8 +312,8 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
 def _page_reader(parsed: argparse.Namespace) -> Callable[[str], bytes | RawMask]:
     """The reader of the masks of pages."""
     # Paths in runs have no passwords, so remote files are read from the places given.
-    arguments = [getattr(parsed, name, None) or [] for name in ("truth", "pred", "model")]
-    places = [place for one in arguments for place in ([one] if isinstance(one, str) else one)]
+    given = (getattr(parsed, name, None) or [] for name in ("truth", "pred", "model"))
+    places = chain.from_iterable([each] if isinstance(each, str) else each for each in given)
     remote = [open_source(place) for place in places if "://" in place]
     return partial(_read, remote)
 
@@ -339,17 +340,17 @@ def write_finding(
     """
     kind = inputs.report_format(parsed) if page else inputs.findings_format(parsed)
     if kind == "json":
-        text = _as_json(found.to_dict() if data is None else data)
+        text = _json_text(found.to_dict() if data is None else data)
     elif kind == "csv":
         text = (table or found.to_csv)()
     elif page and kind == "html":
         text = page()
     else:
-        text = _in_format(found._parts() if parts is None else parts, kind, parsed)
+        text = _render_parts(found._parts() if parts is None else parts, kind, parsed)
     write_text(parsed.output, text)
 
 
-def _in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
+def _render_parts(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> str:
     """Parts in a format of documents; text for a terminal has its width and colours."""
     options: dict[str, Any] = {"transposed": parsed.transposed}
     if not parsed.output:
@@ -357,7 +358,7 @@ def _in_format(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) -> 
     return rendered(parts, kind, **options)
 
 
-def _as_json(data: dict[str, Any]) -> str:
+def _json_text(data: dict[str, Any]) -> str:
     """Findings as JSON."""
     return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 

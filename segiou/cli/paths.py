@@ -102,7 +102,7 @@ def _overwritten(full: str, taken: Mapping[str, str]) -> str:
     path = Path(full)
     if full in taken:
         return f"files of {taken[full]}" if path.is_dir() else taken[full]
-    inside = next((taken[str(one)] for one in path.parents if str(one) in taken), None)
+    inside = next((taken[str(parent)] for parent in path.parents if str(parent) in taken), None)
     return f"a mask of {inside}" if inside and path.is_file() and is_mask(path.name) else ""
 
 
@@ -112,7 +112,7 @@ def _input_paths(parsed: argparse.Namespace) -> Iterator[Path]:
         for text in _texts(parsed, name):
             table = table_place(text)
             several = (text, *text.partition("=")[2].split(","), str(table[0]) if table else "")
-            paths = (Path(one).expanduser() for one in several if one)
+            paths = (Path(place).expanduser() for place in several if place)
             yield from (path for path in paths if path.exists())
 
 

@@ -51,7 +51,7 @@ def read_thresholds(
 
 
 def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -> Threshold:
-    name, where, value = _divided(text, sliced=sliced)
+    name, where, value = _split_threshold(text, sliced=sliced)
     if not name:
         msg = f"{option} {text!r}: expected NAME=VALUE"
         raise ValueError(msg)
@@ -87,7 +87,7 @@ def _definition(score: ScoreName, plans: Sequence[Plan]) -> Score | None:
     return next((p.scores[score.score] for p in plans if score.score in p.scores), None)
 
 
-def _divided(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
+def _split_threshold(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
     """The score, the slice or column after its last "@", and the limit of a threshold."""
     name, _, limit = text.rpartition("=")
     name, _, where = name.rpartition("@") if sliced and "@" in name else (name, "", "")
@@ -96,7 +96,7 @@ def _divided(text: str, *, sliced: bool = True) -> tuple[str, str, str]:
 
 def check_where(option: str, text: str, known: Mapping[str, Sequence[str]]) -> None:
     """ValueError if a threshold is of a slice or a column that the metadata lack."""
-    where = _divided(text)[1]
+    where = _split_threshold(text)[1]
     column, _, value = where.partition("=")
     if where and column not in known:
         msg = f"{option} {text}: no slices by {column!r}; columns: {', '.join(known)}"

@@ -49,10 +49,10 @@ class _Cells(NamedTuple):
 
 def latex_of(parts: Iterable[Part], *, transposed: bool = False) -> str:
     """Parts as LaTeX that needs the package booktabs; ``transposed`` puts rows into columns."""
-    return "\n".join(["% needs \\usepackage{booktabs}", *_in_latex(parts, transposed)]) + "\n"
+    return "\n".join(["% needs \\usepackage{booktabs}", *_lines(parts, transposed)]) + "\n"
 
 
-def _in_latex(parts: Iterable[Part], transposed: bool) -> Iterator[str]:
+def _lines(parts: Iterable[Part], transposed: bool) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Line) and part.text:
             shown = part.lead + part.text
@@ -63,7 +63,7 @@ def _in_latex(parts: Iterable[Part], transposed: bool) -> Iterator[str]:
             yield from _tabular(part, transposed)
             yield from map(_comment, filter(None, part.notes))
         elif isinstance(part, Section) and not part.only_notebook:
-            inside = [*_in_latex(part.parts, transposed)]
+            inside = [*_lines(part.parts, transposed)]
             yield from ["", _comment(part.title), *inside] if inside else []
 
 
@@ -82,7 +82,7 @@ def latex_text(text: str) -> str:
 
 
 def _tabular(part: Table, transposed: bool) -> Iterator[str]:
-    columns = _with_intervals([c for c in part.filled if c.head])
+    columns = _merged_columns([c for c in part.filled if c.head])
     if not columns:
         return
     rows = [[c.head for c in columns], *map(list, zip(*(c.cells for c in columns), strict=True))]
@@ -100,7 +100,7 @@ def _tabular(part: Table, transposed: bool) -> Iterator[str]:
     yield from ("    \\bottomrule", "\\end{tabular}")
 
 
-def _in_cells(column: Column) -> _Cells:
+def _latex_column(column: Column) -> _Cells:
     """A column, with the per cent sign in its header if all numbers have one."""
     known = [cell.text for cell in column.texts if cell.text.strip() not in ("", "–")]
     head, cells = latex_text(column.head), column.texts
@@ -115,7 +115,7 @@ def _cell(cell: Cell) -> str:
     return f"\\textbf{{{text}}}" if cell.tone == "bold" and text else text
 
 
-def _with_intervals(columns: Sequence[Column]) -> list[_Cells]:
+def _merged_columns(columns: Sequence[Column]) -> list[_Cells]:
     """The columns, with the intervals of a score in brackets after its values."""
     by_score: dict[str | int, list[Column]] = {}
     for place, column in enumerate(columns):
@@ -124,10 +124,10 @@ def _with_intervals(columns: Sequence[Column]) -> list[_Cells]:
 
 
 def _merged(values: Column, intervals: Column | None = None) -> _Cells:
-    shown = _in_cells(values)
+    shown = _latex_column(values)
     if intervals is None:
         return shown
-    both = zip(shown.cells, _in_cells(intervals).cells, strict=True)
+    both = zip(shown.cells, _latex_column(intervals).cells, strict=True)
     cells = [value if limits in ("", "--") else f"{value} ({limits})" for value, limits in both]
     method = latex_text(intervals.head).removeprefix(latex_text(values.head))
     return _Cells(f"{shown.head}{method}", cells, is_text=False)

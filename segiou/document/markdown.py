@@ -16,10 +16,10 @@ _SIGNS = re.compile(r"[\\|\[\]`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 
 def markdown_of(parts: Iterable[Part]) -> str:
     """Parts as GitHub's Markdown."""
-    return "\n\n".join(_in_markdown(parts)) + "\n"
+    return "\n\n".join(_blocks(parts)) + "\n"
 
 
-def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
+def _blocks(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Line) and part.text:
             bold = "**" if part.style in ("title", "lead", "bold") else ""
@@ -30,16 +30,16 @@ def _in_markdown(parts: Iterable[Part]) -> Iterator[str]:
             columns = [c for c in part.filled if c.head]
             lines = [[_escaped(column.head) for column in columns]]
             lines += [[":--" if column.is_text else "--:" for column in columns]]
-            lines += [[*map(_of_cell, row)] for row in Table(columns).rows]
+            lines += [[*map(_cell, row)] for row in Table(columns).rows]
             if columns:
                 yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
             yield from map(_escaped, filter(None, part.notes))
         elif isinstance(part, Section) and not part.only_notebook:
             fold = () if part.shown else (f"<details><summary>{_escaped(part.title)}</summary>",)
-            yield from (*fold, *_in_markdown(part.parts), *["</details>"][: len(fold)])
+            yield from (*fold, *_blocks(part.parts), *["</details>"][: len(fold)])
 
 
-def _of_cell(cell: Cell) -> str:
+def _cell(cell: Cell) -> str:
     text = _escaped(cell.text)
     return f"**{text}**" if cell.tone == "bold" and text else text
 

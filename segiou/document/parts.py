@@ -66,8 +66,8 @@ class Facts(NamedTuple):
     @property
     def line(self) -> str:
         """The facts in a line."""
-        ones = (f"{n.strip()} {value}{f' ({why})' if why else ''}" for n, value, why in self.rows)
-        return capital(" · ".join(ones))
+        facts = (f"{n.strip()} {value}{f' ({why})' if why else ''}" for n, value, why in self.rows)
+        return capital(" · ".join(facts))
 
 
 class Table(NamedTuple):

@@ -76,8 +76,8 @@ def _show(console: Console, part: Part) -> None:
         if part.headed:
             _say(console, part.title, "bold")
             console.print()
-        for one in part.parts:
-            _show(console, one)
+        for inner in part.parts:
+            _show(console, inner)
 
 
 def _say(console: Console, text: str, style: str = "", lead: str = "") -> None:

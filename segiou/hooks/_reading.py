@@ -15,7 +15,7 @@ from segiou.counting.device_counts import NOT_WHOLE, not_whole
 _LABEL_MAPS = "pass label maps, as of the processor's post_process_semantic_segmentation"
 
 
-def with_shape(data: Any, name: str) -> Any:
+def shaped(data: Any, name: str) -> Any:
     """The data itself if it has a shape, else the scores of a model's outputs, or an array."""
     if isinstance(data, tuple) and len({tuple(getattr(item, "shape", ())) for item in data}) > 1:
         data = first_output(data, name)
@@ -44,7 +44,7 @@ def first_output(outputs: Any, name: str = "pred") -> Any:
     return outputs[0]
 
 
-def without_channel(array: Any, axis: int, other: Any) -> Any:
+def drop_channel(array: Any, axis: int, other: Any) -> Any:
     """The array without a class axis of size 1 that the other array lacks or has in full."""
     axes = len(array.shape)
     is_plain = axes < len(other.shape) or tuple(array.shape) == tuple(other.shape)
@@ -53,10 +53,10 @@ def without_channel(array: Any, axis: int, other: Any) -> Any:
     return array[(slice(None),) * (axis % axes) + (0,)]
 
 
-def without_single(array: Any, other: Any) -> Any:
+def drop_single(array: Any, other: Any) -> Any:
     """The array without an axis of size 1, if it then has the shape of the other."""
     axes = fitting_axes(tuple(array.shape), tuple(other.shape))
-    return without_channel(array, axes[-1], other) if axes else array
+    return drop_channel(array, axes[-1], other) if axes else array
 
 
 def is_float(array: Any) -> bool:

@@ -142,11 +142,11 @@ class Scoring(ABC):
 
     def _arranged(self, truth: Any, pred: Any, name: str) -> tuple[Any, Any]:
         """Truth as integers without a class axis of size 1, and scores in its size."""
-        truth, pred = reading.with_shape(truth, "truth"), reading.with_shape(pred, name)
+        truth, pred = reading.shaped(truth, "truth"), reading.shaped(pred, name)
         if self.axis is not None:
-            truth = reading.without_channel(truth, self.axis, pred)
+            truth = reading.drop_channel(truth, self.axis, pred)
             if not reading.is_float(pred):  # as of argmax(1, keepdim=True)
-                pred = reading.without_channel(pred, self.axis, truth)
+                pred = reading.drop_channel(pred, self.axis, truth)
             if self.upsample and not reading.fitting_axes(tuple(pred.shape), tuple(truth.shape)):
                 pred = reading.upsampled(pred, tuple(truth.shape), self.axis)
             if len(pred.shape) == len(truth.shape) + 1:
@@ -289,7 +289,7 @@ class MatrixScoring(PixelScoring):
         self._check_channels(truth, pred)
         if self.threshold is not None:
             if len(pred.shape) == len(truth.shape) + 1:
-                pred = reading.without_channel(pred, self.axis, truth)
+                pred = reading.drop_channel(pred, self.axis, truth)
             self.options.check_scores(tuple(pred.shape), None)
             return reading.whole_numbers(truth), pred, {"threshold": self.threshold}
         truth = reading.whole_numbers(truth)
@@ -403,7 +403,7 @@ class ChannelScoring(PixelScoring):
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Channels, scores of them in their size, and the keywords for `update`."""
-        truth, pred = reading.with_shape(truth, "truth"), reading.with_shape(pred, "pred")
+        truth, pred = reading.shaped(truth, "truth"), reading.shaped(pred, "pred")
         shape = tuple(truth.shape)
         check_channels(shape, self.axis, self.options.num_classes)
         if self.upsample and shape != tuple(pred.shape) and len(shape) == len(pred.shape):

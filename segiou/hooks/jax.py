@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Unpack
 
 from segiou._support.arguments import check_options
 from segiou._support.optional import extra_named
-from segiou.hooks._reading import whole_numbers, with_shape, without_channel, without_single
+from segiou.hooks._reading import drop_channel, drop_single, shaped, whole_numbers
 
 with extra_named("segiou.hooks.jax needs jax", "jax"):
     import jax
@@ -110,12 +110,12 @@ class PixelCounter:
         CountState
             The new state.
         """
-        truth, pred = with_shape(truth, "truth"), with_shape(pred, "pred")
+        truth, pred = shaped(truth, "truth"), shaped(pred, "pred")
         axis = decision.get("argmax", decision.get("axis", -1))
         if not isinstance(self._counts.like, ChannelCounts):
-            truth = without_channel(truth, -1 if axis is None else axis, pred)
+            truth = drop_channel(truth, -1 if axis is None else axis, pred)
         if isinstance(self._counts.like, ConfusionMatrix) and decision.get("argmax") is None:
-            truth, pred = without_single(truth, pred), without_single(pred, truth)
+            truth, pred = drop_single(truth, pred), drop_single(pred, truth)
         truth = whole_numbers(truth)
         if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
             images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))

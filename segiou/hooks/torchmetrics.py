@@ -107,7 +107,7 @@ class CountedScores(Metric):
     def _is_scalar(self) -> bool:
         return isinstance(self.scores, str)
 
-    def _as_tensors(self, values: dict[str, float]) -> "torch.Tensor | dict[str, torch.Tensor]":
+    def _to_tensors(self, values: dict[str, float]) -> "torch.Tensor | dict[str, torch.Tensor]":
         """The result of `compute`: a number, a value per class, or a dict."""
         kind = self.device.type
         result = values[self.scores] if self.scores in values else [*values.values()]
@@ -206,7 +206,7 @@ class SegmentationScores(Counting, CountedScores):
     @not_compiled
     def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
-        return self._as_tensors(self.scoring.values(self.counter.read(self.sums, self.maxima)))
+        return self._to_tensors(self.scoring.values(self.counter.read(self.sums, self.maxima)))
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any

@@ -57,7 +57,9 @@ def bland_altman(
     if structure and structure not in agreement:
         msg = f"unknown structure {structure!r}{did_you_mean(structure, agreement)}"
         raise ValueError(msg)
-    name = structure or next((name for name, one in agreement.items() if one["cases"] > 1), "")
+    name = structure or next(
+        (name for name, limits in agreement.items() if limits["cases"] > 1), ""
+    )
     if not name or agreement[name]["cases"] < 2:
         msg = "limits of agreement need at least two cases with the structure"
         raise NothingToDraw(msg)

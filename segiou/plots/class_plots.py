@@ -19,7 +19,7 @@ from segiou.plots.style import (
     NothingToDraw,
     class_index,
     drawing,
-    in_percent,
+    format_percent,
     label_x,
     legend_above,
     mark_point,
@@ -144,7 +144,7 @@ def score_column(report: Report, metric: str) -> ScoreValues:
     try:
         column = column_named(report.class_table, metric)
     except ValueError as error:
-        known = [one.name for one in report.class_table.columns if one.means]
+        known = [column.name for column in report.class_table.columns if column.means]
         msg = f"unknown metric {metric!r}; choose from {', '.join(known)}"
         raise ValueError(msg) from error
     if not column.means:
@@ -281,8 +281,8 @@ def prevalence_curve(
         mark_point(axes, row.share, row.iou, color)
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
-        in_percent(axes.xaxis)
-        in_percent(axes.yaxis)
+        format_percent(axes.xaxis)
+        format_percent(axes.yaxis)
         label_x(axes, f"share of {short_name(row.name, 20)} in the truth", " (dot: actual)")
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")

@@ -16,7 +16,7 @@ from segiou.plots.style import (
     Look,
     NothingToDraw,
     drawing,
-    in_percent,
+    format_percent,
     plot_kind,
     report_of,
     require,
@@ -109,7 +109,7 @@ def _draw_cells(axes: Axes, values: Floats, normalize: str | None, cmap: Any) ->
     bar = axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.03, aspect=40)
     bar.set_label(_SHARES[normalize])
     if normalize:
-        in_percent(bar.ax.yaxis)
+        format_percent(bar.ax.yaxis)
     bar.outline.set_visible(False)
 
 

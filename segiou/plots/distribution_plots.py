@@ -119,7 +119,7 @@ def image_distribution(
     """
     scored = _image_values(source, metric)
     unit = report_of(source).unit
-    axis = scored.axis.of_images(unit, scored.mean_title)
+    axis = scored.axis.per_image(unit, scored.mean_title)
     known = scored.means[~np.isnan(scored.means)]
     scores = known[np.isfinite(known)]
     if not scores.size:
@@ -184,7 +184,7 @@ def class_boxes(
         known = column[~np.isnan(column)]
         finite = known[np.isfinite(known)]
         every[name] = finite, known.size - finite.size
-    axis = scored.axis.of_images(report_of(source).unit)
+    axis = scored.axis.per_image(report_of(source).unit)
     if not any(values.size for values, _ in every.values()):
         msg = f"no class has a defined {metric} in any image, so nothing can be drawn"
         raise NothingToDraw(msg)

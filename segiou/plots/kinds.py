@@ -42,18 +42,18 @@ FORMATS: dict[str, dict[str, Any]] = {
 Kinds = dict[str, Callable[..., Any]]
 
 
-def _named(*kinds: Callable[..., Any]) -> Kinds:
+def _kinds_by_name(*kinds: Callable[..., Any]) -> Kinds:
     return {kind.__name__: kind for kind in kinds}
 
 
-_OF_REPORTS = _named(
+_OF_REPORTS = _kinds_by_name(
     *(confusion_matrix, class_bars, accuracy_vs_iou, boundary_vs_iou, prevalence_curve),
     *(image_distribution, class_boxes, distance_boxes, bland_altman),
 )
-_OF_SCORES = _named(pr_curve, roc_curve, reliability, thresholds)
-_OF_COMPARISONS = _named(comparison_forest, model_bars)
-_OF_SLICES = _named(slices)
-_OF_RANKINGS = _named(rank_stability, case_boxes)
+_OF_SCORES = _kinds_by_name(pr_curve, roc_curve, reliability, thresholds)
+_OF_COMPARISONS = _kinds_by_name(comparison_forest, model_bars)
+_OF_SLICES = _kinds_by_name(slices)
+_OF_RANKINGS = _kinds_by_name(rank_stability, case_boxes)
 
 
 def _kinds_of(source: Any) -> Kinds:

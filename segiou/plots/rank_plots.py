@@ -109,7 +109,7 @@ def case_boxes(
     with drawing(height_of(len(rows)), **look) as axes:
         draw_boxes(axes, finite, color)
         name_rows(axes, [model.name for model in ranks.models], texts)
-        ScoreAxis(ranks.case_name, ranks.case_unit).of_images(ranks._pixel_unit).format(axes)
+        ScoreAxis(ranks.case_name, ranks.case_unit).per_image(ranks._pixel_unit).format(axes)
     return axes
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from segiou._support.numbers import with_unit
 from segiou._support.text import nouns
-from segiou.plots.style import MUTED, in_percent, label_x, short_name
+from segiou.plots.style import MUTED, format_percent, label_x, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ class ScoreAxis(NamedTuple):
         """A key that sorts the worst value first."""
         return -value if self.better == "lower" else value
 
-    def of_images(self, pixel_unit: str, title: str = "") -> ScoreAxis:
+    def per_image(self, pixel_unit: str, title: str = "") -> ScoreAxis:
         """The axis of the values of images, or cases of voxels, which may have another title."""
         name = short_name(title or self.title, _TITLE - len(_PER_IMAGE))
         return self._replace(title=f"{name} per {nouns(pixel_unit)[1]}")
@@ -68,14 +68,14 @@ class ScoreAxis(NamedTuple):
     def format(self, axes: Axes, note: str = "") -> None:
         """Format the ticks, and label the axis with the title, its unit and a note."""
         if not self.unit:
-            in_percent(axes.xaxis)
+            format_percent(axes.xaxis)
         title = with_unit(short_name(self.title, _TITLE), self.unit)
         label_x(axes, title, note)
 
     def format_change(self, axes: Axes, what: str, note: str = "") -> None:
         """Format the ticks of differences, and label the axis: points for ratios."""
         if not self.unit:
-            in_percent(axes.xaxis, "")
+            format_percent(axes.xaxis, "")
         title = short_name(f"{what} of {self.title}", _TITLE)
         label_x(axes, with_unit(title, self.unit or "points"), note)
 

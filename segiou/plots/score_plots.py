@@ -19,7 +19,7 @@ from segiou.plots.style import (
     NothingToDraw,
     class_index,
     drawing,
-    in_percent,
+    format_percent,
     label_x,
     legend_above,
     mark_point,
@@ -170,7 +170,7 @@ def _curves(
     for k, (c, color) in enumerate(zip(chosen, colors, strict=True)):
         curve = curve_of(c)
         best = int(np.abs(curve.thresholds - thresholds[c]).argmin())
-        shown = np.unique(np.append(_thinned(len(curve.x)), best))
+        shown = np.unique(np.append(_thin(len(curve.x)), best))
         axes.plot(
             curve.x[shown],
             curve.y[shown],
@@ -183,7 +183,7 @@ def _curves(
     legend_above(axes, 2, handlelength=1.8, columnspacing=1.0)
 
 
-def _thinned(number: int) -> Any:
+def _thin(number: int) -> Any:
     """Indices of at most _POINTS points, with the first and last."""
     return np.unique(np.linspace(0, number - 1, min(number, _POINTS)).round().astype(int))
 
@@ -195,8 +195,8 @@ def _diagonal(axes: Axes) -> None:
 def _unit_square(axes: Axes) -> None:
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
-    in_percent(axes.xaxis)
-    in_percent(axes.yaxis)
+    format_percent(axes.xaxis)
+    format_percent(axes.yaxis)
     axes.grid(visible=True)
 
 
@@ -302,7 +302,7 @@ def thresholds(
         "recall": (table.recall, {"color": MUTED, "linestyle": _DASHES[2]}),
     }
     threshold, score = best.thresholds[c], best.scores[c]
-    shown = _thinned(len(table.thresholds))
+    shown = _thin(len(table.thresholds))
     with drawing(2.4, **look) as axes:
         for label, (values, style) in lines.items():
             axes.plot(table.thresholds[shown], values[c, shown], label=label, **style)

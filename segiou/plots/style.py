@@ -224,7 +224,7 @@ def mark_point(ax: Axes, x: float, y: float, color: Any, **options: Any) -> None
     ax.plot([x], [y], "o", color=color, markersize=4.5, markeredgecolor="white", **options)
 
 
-def in_percent(axis: Axis, unit: str = " %") -> None:
+def format_percent(axis: Axis, unit: str = " %") -> None:
     """Format an axis of ratios in per cent, or of differences in points (without a unit)."""
     # Not a lambda, because figures must be picklable.
     number = partial(_hundredfold, unit)

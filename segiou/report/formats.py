@@ -90,12 +90,12 @@ def to_dict(report: Report) -> ReportDict:
         "title": report.title,
         "protocol": report.protocol.name,
         "rule": report.protocol._description(report.unit),
-        **_named(report, "pairs", "left_out", "pixels", "ignored", "mean_iou", "mean_iou_classes"),
+        **_values(report, "pairs", "left_out", "pixels", "ignored", "mean_iou", "mean_iou_classes"),
         "num_classes": len(report.class_names),
         "skipped": skipped,
         "never_predicted": [r.name for r in report.classes if r.status == "never predicted"],
-        **_named(report, "mean_dice", "pixel_accuracy", "mean_accuracy", "gap"),
-        **_named(report, "frequency_weighted_iou", "cohen_kappa", "majority"),
+        **_values(report, "mean_dice", "pixel_accuracy", "mean_accuracy", "gap"),
+        **_values(report, "frequency_weighted_iou", "cohen_kappa", "majority"),
         "fine_grained": _image_level_means(report),
         "next_steps": [step.to_dict() for step in report.next_steps],
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
@@ -108,9 +108,9 @@ def to_dict(report: Report) -> ReportDict:
         "groups": [row.to_dict() for row in report.group_rows],
         **_matrix_part(report),
         "unassigned": report.unassigned,
-        **_named(report, "ignored_predictions"),
+        **_values(report, "ignored_predictions"),
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
-        **_named(report, "worst_images", "provenance"),
+        **_values(report, "worst_images", "provenance"),
         **dict.fromkeys(MeasuresDict.__annotations__),
         **report.measures,
     }
@@ -118,7 +118,7 @@ def to_dict(report: Report) -> ReportDict:
     return defined
 
 
-def _named(report: Report, *names: str) -> dict[str, Any]:
+def _values(report: Report, *names: str) -> dict[str, Any]:
     return {name: getattr(report, name) for name in names}
 
 
@@ -241,10 +241,10 @@ def nnunet_summary(run: Run) -> str:
     means = {name: metrics.mean(column.T.astype(np.float64)) for name, column in columns.items()}
     summary = {
         "foreground_mean": {name: float(np.mean(mean)) for name, mean in means.items() if keys},
-        "mean": _by_structure(keys, means),
+        "mean": _structure_lists(keys, means),
         "metric_per_case": [
             {
-                "metrics": _by_structure(keys, {n: column[i] for n, column in columns.items()}),
+                "metrics": _structure_lists(keys, {n: column[i] for n, column in columns.items()}),
                 "prediction_file": image.pred,
                 "reference_file": image.truth,
             }
@@ -262,6 +262,6 @@ def _nnunet_key(run: Run, name: str, members: Sequence[int]) -> str:
     return str(values[0] if is_label else values)
 
 
-def _by_structure(keys: Sequence[str], columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _structure_lists(keys: Sequence[str], columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     lists = {name: column.tolist() for name, column in columns.items()}
     return {key: {name: cells[at] for name, cells in lists.items()} for at, key in enumerate(keys)}

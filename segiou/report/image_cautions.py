@@ -98,4 +98,4 @@ def image_cautions(run: Run, include: NDArray[np.bool_]) -> tuple[ImageCaution, 
         ImageCaution(kind, tuple(compress(run.ids, of)), number, unit)
         for kind, (of, number) in found.items()
     )
-    return tuple(one for one in cautions if one.images)
+    return tuple(caution for caution in cautions if caution.images)

@@ -306,15 +306,15 @@ def _adding(subject: _Subject) -> Iterator[str]:
     parts, joined = subject.parts, subject.joined
     if (parts[0] + parts[1]) + parts[2] != parts[0] + (parts[1] + parts[2]):
         yield "counts depend on how they are grouped"
-    for name, one in subject.plan.scores.items():
-        whole, split = one.sums(joined), one.sums(joined.total)
+    for name, score in subject.plan.scores.items():
+        whole, split = score.sums(joined), score.sums(joined.total)
         same = np.allclose(np.asarray(whole.sum(0)), np.asarray(split.sum(0)), equal_nan=True)
         if not same:
             yield (
                 f"sums of {name!r} do not add up: those of merged counts differ from the sum over "
                 "images; return counts, and divide in evaluate"
             )
-        if one.median_of is None and not np.isfinite(np.asarray(whole.sum(0))).all():
+        if score.median_of is None and not np.isfinite(np.asarray(whole.sum(0))).all():
             yield f"sums of {name!r} must be finite; add 0 for undefined values, and count them"
 
 
@@ -344,36 +344,36 @@ def _bytes(subject: _Subject) -> Iterator[str]:
 
 def _evaluation(subject: _Subject) -> Iterator[str]:
     """Values of scores."""
-    for name, one in subject.plan.scores.items():
-        width = 1 + len(one.names)
-        sums = np.stack([np.asarray(_dense(one.sums(part)).sum(0)) for part in subject.parts])
-        each = np.stack([np.asarray(one.evaluate(row)) for row in sums])
-        several = np.asarray(one.evaluate(sums.reshape(2, 3, -1)))
+    for name, score in subject.plan.scores.items():
+        width = 1 + len(score.names)
+        sums = np.stack([np.asarray(_dense(score.sums(part)).sum(0)) for part in subject.parts])
+        each = np.stack([np.asarray(score.evaluate(row)) for row in sums])
+        several = np.asarray(score.evaluate(sums.reshape(2, 3, -1)))
         if several.shape != (2, 3, width) or each.shape != (len(sums), width):
             yield f"evaluate of {name!r} must map (..., F) to (..., {width}); index the last axis"
             continue
         if not np.allclose(several.reshape(each.shape), each, equal_nan=True):
             yield f"evaluate of {name!r} mixes images: rows of sums must not affect each other"
-        yield from _values(name, one, np.concatenate([each, [one.values(subject.joined)]]))
+        yield from _values(name, score, np.concatenate([each, [score.values(subject.joined)]]))
 
 
 def _dense(sums: Any) -> NDArray[Any]:
     return np.asarray(sums.toarray() if hasattr(sums, "toarray") else sums)
 
 
-def _values(name: str, one: Score, values: NDArray[Any]) -> Iterator[str]:
+def _values(name: str, score: Score, values: NDArray[Any]) -> Iterator[str]:
     known = values[~np.isnan(values)]
-    if not one.unit and known.size and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
+    if not score.unit and known.size and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
         yield (
             f"{name!r} has no unit, so it is shown in per cent, but it is {known.max():.4g}; set "
             "unit='number', or the unit of a distance"
         )
-    if np.isinf(known).any() and not one.unit:
+    if np.isinf(known).any() and not score.unit:
         yield f"{name!r} is infinite; return NaN if it is undefined"
     if not known.size:
         yield f"{name!r} is NaN for every class of every image"
-    if not one.unit and "3" in one.names:
-        absent = values[:, 1 + one.names.index("3")]
+    if not score.unit and "3" in score.names:
+        absent = values[:, 1 + score.names.index("3")]
         if np.isin(absent, (0.0, 1.0)).all():
             yield f"{name!r} of a class that no image has must be NaN, which means leave it out"
 

@@ -30,7 +30,7 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
         table = plan.table(counted)
         values = map(counted.values_of, plan.scores.values())
         scored += [replace(score, about=table.about) for score in values]
-        tables.append(_with_coverage(table))
+        tables.append(_note_coverage(table))
     cases, of_cases = case_scores(run, intervals)
     return {
         "tables": (*filter(None, [cases]), *tables),
@@ -38,7 +38,7 @@ def measured_parts(run: Run, intervals: Mapping[str, Intervals]) -> dict[str, An
     }
 
 
-def _with_coverage(table: ScoreTable) -> ScoreTable:
+def _note_coverage(table: ScoreTable) -> ScoreTable:
     """The table, with a note on means that do not cover all rows."""
     if not table.means or "classes" in table.means:  # which says it in a row
         return table
@@ -96,7 +96,7 @@ def score_part(table: ScoreTable) -> Table:
     """The table of any measure, without rows that have no value."""
     number, places = len(table.rows), range(len(table.rows) + len(table.means))
     columns = [(table.of if table.of != "name" else "class", [*table.rows, *table.means], "")]
-    for column in (one for one in table.columns if one.title):
+    for column in (each for each in table.columns if each.title):
         head = with_unit(column.title, column.unit)
         columns.append((head, [shown(table, column, i) for i in places], column.name))
         if column.limits:

@@ -355,13 +355,13 @@ def _seen_elsewhere(rows: _Rows, key: Ints, units: Ints) -> Ints:
     kind = np.unique(codes // number, return_inverse=True)[1]
     inside = np.unique(kind * number + units[codes % number], return_inverse=True)[1]
 
-    def at_least(group: Ints) -> Ints:
+    def count_at_least(group: Ints) -> Ints:
         """Images of the group of each row with a region of at least its size."""
         sizes = np.sort(group * most + largest)
         ends = np.searchsorted(sizes, (group[inverse] + 1) * most)
         return ends - np.searchsorted(sizes, group[inverse] * most + rows.size)
 
-    return at_least(kind) - at_least(inside)
+    return count_at_least(kind) - count_at_least(inside)
 
 
 def _confirmed(runs: Sequence[Run], names: Sequence[str], ranked: _Ranked) -> list[tuple[str, ...]]:

@@ -312,7 +312,7 @@ def _columns(result: Suspects) -> list[Column]:
     firsts = {id(region) for region in result.entries}
     rows = result.regions
 
-    def if_first(values: Iterable[str]) -> list[str]:
+    def first_only(values: Iterable[str]) -> list[str]:
         return [text if id(row) in firsts else "" for row, text in zip(rows, values, strict=True)]
 
     axes = "planes, rows, columns" if any(len(row.box) == 3 for row in rows) else "rows, columns"
@@ -320,8 +320,8 @@ def _columns(result: Suspects) -> list[Column]:
     seen = [count(row.seen_elsewhere) for row in rows]
     confirmed = [", ".join(row.confirmed_by) for row in rows]
     return [
-        Column("#", if_first(str(row.rank) for row in rows), 9),
-        Column(result.nouns.image, if_first(row.image for row in rows), 10, is_text=True),
+        Column("#", first_only(str(row.rank) for row in rows), 9),
+        Column(result.nouns.image, first_only(row.image for row in rows), 10, is_text=True),
         Column("label", [row.label for row in rows], 8, is_text=True),
         Column("predicted", [row.suggestion for row in rows], 8, is_text=True),
         Column(result.unit, [count(row.pixels) for row in rows], 3),

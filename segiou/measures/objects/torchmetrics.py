@@ -92,7 +92,7 @@ class PanopticScores(CountedScores):
     def compute(self) -> "torch.Tensor | dict[str, torch.Tensor]":
         """Compute the scores: a scalar or a dict of scalars."""
         quality = self.counts.panoptic_quality()
-        return self._as_tensors({name: quality[name] for name in self.names})
+        return self._to_tensors({name: quality[name] for name in self.names})
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
         # A process without a batch contributes an empty tensor of the same shape and type.

@@ -25,7 +25,7 @@ from segiou.report.pages.picture_masks import (
     Reader,
     ScoreReader,
     adjusted_reader,
-    in_plane,
+    plane_of,
     read_indices,
 )
 from segiou.report.pages.pictures import photo_of
@@ -187,7 +187,7 @@ def masks_of(
     for pred in preds:
         wrong += ((truth != pred) & (truth != runs[0].options.num_classes)).sum((1, 2))
     plane = int(wrong.argmax())
-    return in_plane(masks, plane)
+    return plane_of(masks, plane)
 
 
 def save_errors(

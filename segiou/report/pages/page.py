@@ -9,13 +9,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from itertools import chain, count as count_up
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from segiou._support import __version__
+from segiou._support import __version__, text as words
 from segiou._support.files import printable
 from segiou._support.numbers import (
     cell,
@@ -50,13 +50,8 @@ def position(value: float) -> str:
     return f"{100 * min(max(0.0, value), 1.0):.2f}%"
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """Put a number before a noun.
-
-    >>> plural(1, "class", "classes"), plural(3, "image")
-    ('1 class', '3 images')
-    """
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+#: Pages group the digits of every number by narrow blanks.
+plural = partial(words.plural, write=count)
 
 
 Color = tuple[int, int, int]

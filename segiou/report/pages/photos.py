@@ -91,16 +91,16 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     FileNotFoundError
         If the folder does not exist.
     """
-    return _matched(folder, ids, _IMAGE_ENDINGS)
+    return _match(folder, ids, _IMAGE_ENDINGS)
 
 
-def _matched(folder: str | Path, ids: Iterable[str], endings: frozenset[str]) -> ImageMatch:
+def _match(folder: str | Path, ids: Iterable[str], endings: frozenset[str]) -> ImageMatch:
     root = Path(folder).expanduser()
     if not root.is_dir():
         msg = f"{root} is not a folder. Pass the folder of the images"
         raise FileNotFoundError(msg)
     files = sorted(p for p in root.rglob("*") if split_ending(p.name)[1].lower() in endings)
-    by_key, by_name, by_beginning = _by_names(files, root)
+    by_key, by_name, by_beginning = _index_files(files, root)
     photos, missing = {}, []
     for id in ids:
         name = id.rpartition("/")[2]
@@ -123,13 +123,13 @@ def found_photos(folder: str | Path | None, ids: Sequence[str]) -> Mapping[str, 
     if folder is None:
         return {}
     check_path("images", folder)
-    match = _matched(folder, ids, _IMAGE_ENDINGS.union(VOLUME_SUFFIXES))
+    match = _match(folder, ids, _IMAGE_ENDINGS.union(VOLUME_SUFFIXES))
     if ids and not match.files:
         warnings.warn(" ".join(match.sentences()), UserWarning, stacklevel=3)
     return match.files
 
 
-def _by_names(files: Iterable[Path], root: Path) -> tuple[_Files, _Files, _Files]:
+def _index_files(files: Iterable[Path], root: Path) -> tuple[_Files, _Files, _Files]:
     """Files by their path without extension, by their name, and by each beginning of the name."""
     by_key: _Files = defaultdict(list)
     by_name: _Files = defaultdict(list)

@@ -132,7 +132,7 @@ class Masks:
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
     #: Numbers of the objects of each array, from 1; none where they were not scored.
     objects: tuple[Indices, ...] = ()
-    #: The plane of a volume that the arrays are, and the number of planes; from :func:`in_plane`.
+    #: The plane of a volume that the arrays are, and the number of planes; from :func:`plane_of`.
     plane: tuple[int, int] = (0, 1)
     #: For each prediction, outcomes of the true and of the predicted objects.
     outcomes: tuple[Outcomes, ...] = ()
@@ -171,9 +171,9 @@ def read_indices(
         whole += [frame.whole(side)] if objects else []
         scores.append(frame.scores(side, reader))
         has_region |= side.valid is not None
-    masks = _with_scores(Masks(tuple(arrays), frame.full, spacing), scores, first.num_classes)
+    masks = _add_scores(Masks(tuple(arrays), frame.full, spacing), scores, first.num_classes)
     # Objects of the whole image would differ from those that were counted in a region.
-    return masks if not drawers or has_region else _with_objects(masks, drawers, whole)
+    return masks if not drawers or has_region else _add_objects(masks, drawers, whole)
 
 
 def _check_kinds(truth: str, pred: str) -> None:
@@ -224,7 +224,7 @@ class _Frame:
         return resized(side.values, self.full) if side.ids is None else side.ids.resized(self.full)
 
 
-def _with_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], classes: int) -> Masks:
+def _add_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], classes: int) -> Masks:
     """The same with the scores of the classes that have the most wrong pixels."""
     if all(of_pred is None for of_pred in scores):
         return masks
@@ -243,7 +243,7 @@ def _with_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], class
     return replace(masks, scored=tuple(chosen), scores=drawn)
 
 
-def _with_objects(masks: Masks, drawers: Sequence[Plan], whole: Sequence[Any]) -> Masks:
+def _add_objects(masks: Masks, drawers: Sequence[Plan], whole: Sequence[Any]) -> Masks:
     """The same with the objects of each side, and what became of them."""
     truth, *others = whole
     shape = masks.arrays[0].shape
@@ -332,7 +332,7 @@ def _read_side(
     return _Side(values, spacing, ids, raw.outside(labels), scored, valid)
 
 
-def in_plane(masks: Masks, plane: int) -> Masks:
+def plane_of(masks: Masks, plane: int) -> Masks:
     """One plane of the masks of a volume."""
     arrays = tuple(array[plane] for array in masks.arrays)
     return replace(masks, arrays=arrays, plane=(plane, len(masks.arrays[0])))

@@ -57,8 +57,8 @@ def score_maps(masks: Masks, pictures: Mapping[str, Any], room: int | None) -> d
         maps = [
             # Run lengths alone take a quarter of the time, and no more bytes.
             [
-                grey_png(_sheet(resized(one, size)), optimize=False, compress_type=zlib.Z_RLE)
-                for one in planes
+                grey_png(_sheet(resized(plane, size)), optimize=False, compress_type=zlib.Z_RLE)
+                for plane in planes
             ]
             for planes in masks.scores
         ]
@@ -84,7 +84,7 @@ def _encoded(
         "depth": 1,
         "columns": 1,
         "spacing": (1.0, 1.0, 1.0),
-        "objects": [mask_png(sheet, _as_colors(int(sheet.max()))) for sheet in sheets[sides:]],
+        "objects": [mask_png(sheet, _number_colors(int(sheet.max()))) for sheet in sheets[sides:]],
         "outcomes": masks.outcomes,
         "problem": "",
     }
@@ -108,7 +108,7 @@ def _photo(image: Path, shape: Shape) -> dict[str, str]:
     return {"image": data_uri(photo, "jpeg", quality=_QUALITY, progressive=True)}
 
 
-def _as_colors(most: int) -> list[Color]:
+def _number_colors(most: int) -> list[Color]:
     """Numbers up to the largest as colours."""
     return [(0, number >> 8, number & 255) for number in range(most + 1)]
 
