@@ -80,15 +80,12 @@ class Jackknife:
     ----------
     values : ndarray of float, shape (1 + C,)
         The score, then the classes.
-    seen : ndarray of int, shape (1 + C,)
-        Units with a score, and units whose truth contains each class.
     variance : ndarray of float, shape (1 + C,)
         Sums of squared steps.
     """
 
-    model: _Model
+    statistic: Statistic
     values: Floats
-    seen: NDArray[np.int64]
     variance: Floats
     kept: tuple[Floats, ...]
 
@@ -102,24 +99,39 @@ class Jackknife:
             squares += np.einsum("ij,ij->j", step, step)
             if len(score.units) * step.shape[1] <= _KEPT:
                 kept.append(step)
-        return cls(_Model.of(score, values, squares), values, score.seen, squares, tuple(kept))
+        return cls(score, values, squares, tuple(kept))
 
     def steps(self) -> Iterator[Floats]:
         """Contributions of units to each value, in parts (n, 1 + C); 0 for a class's only unit."""
-        yield from self.kept or steps_of(self.model.statistic)
+        yield from self.kept or steps_of(self.statistic)
+
+    @property
+    def seen(self) -> NDArray[np.int64]:
+        """Units with a score, and units whose truth contains each class."""
+        return self.statistic.seen
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale on which limits are symmetric."""
+        return SCALES[self.statistic.scale]
+
+    @cached_property
+    def weights(self) -> Floats | None:
+        """Weight of each class in the score, if it is a mean of classes."""
+        return self.statistic.weights
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest possible value."""
-        return self.model.scale.least, self.model.scale.most
+        return self.scale.least, self.scale.most
 
     @property
     def score(self) -> Side:
         """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
-        if (index := only_class([self.model.statistic])) is not None:
+        if (index := only_class([self.statistic])) is not None:
             return self.of_class(index)
-        parts, freedom = self.model.weights, float(self.freedom()[0])
-        if self.model.scale.most == np.inf:
+        parts, freedom = self.weights, float(self.freedom()[0])
+        if self.scale.most == np.inf:
             # Without an upper bound, the arm of one rare class is many times the score.
             parts = None
         return self._side(0, parts, freedom, int(self.seen[0]))
@@ -148,6 +160,16 @@ class Jackknife:
         low, high = with_width(self.values - down, self.values + up, self.bounds)
         return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan))
 
+    def arms(self, columns: Any, t: Any) -> tuple[Floats, Floats]:
+        """Distances of limits on the score's scale, in units of t standard errors."""
+        values, errors = self.values[columns], np.sqrt(self.variance[columns])
+        with np.errstate(all="ignore"):
+            reach = t * errors
+            ends = self.scale.ends(values, reach)
+            low, high = (values - ends[0]) / reach, (ends[1] - values) / reach
+        fine = np.isfinite(low) & np.isfinite(high) & (errors > ROUNDING)
+        return np.where(fine, low, 1.0), np.where(fine, high, 1.0)
+
     def class_errors(self) -> Floats:
         """Standard errors by the plain sum of squares, (1 + C,); undefined for one unit."""
         error = np.sqrt(self.variance)
@@ -157,7 +179,7 @@ class Jackknife:
     def class_reach(self, columns: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
         """Distances of the limits of classes from their values, by Student's t and its tail."""
         error = self.class_errors()[columns]
-        low, high = self.model.arms(columns, t)
+        low, high = self.arms(columns, t)
         bound = self.at_bound(self.values[columns], self.seen[columns], tail, self.near(columns, t))
         some = error > 0
         down, up = (
@@ -186,10 +208,10 @@ class Jackknife:
 
         Only the unit of the pixel changes, by its step, so this is the standard error.
         """
-        scale, statistic = self.model.scale, self.model.statistic
+        scale = self.scale
         if not np.isin(self.values[columns], self.bounds).any():
             return np.full(np.shape(self.values[columns]), np.nan)
-        step = statistic.least_steps[columns]
+        step = self.statistic.least_steps[columns]
         with np.errstate(invalid="ignore", over="ignore"):
             return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
 
@@ -197,10 +219,10 @@ class Jackknife:
         """Degrees of freedom, (1 + C,), with so many times the units."""
         freedom = np.asarray(share * self.seen - 1.0)
         of_score = float(np.broadcast_to(share, freedom.shape)[0])
-        if (index := only_class([self.model.statistic])) is not None:
+        if (index := only_class([self.statistic])) is not None:
             freedom[0] = of_score * self.seen[1 + index] - 1.0
-        elif self.model.weights is not None:
-            freedom[0] = self._freedom(self.model.weights, of_score)
+        elif self.weights is not None:
+            freedom[0] = self._freedom(self.weights, of_score)
         return freedom
 
     def _freedom(self, weights: Floats, share: float = 1.0) -> float:
@@ -222,7 +244,7 @@ class Jackknife:
             used = 1 + np.flatnonzero(varying if varying.any() else parts > 0)
             weights = parts[used - 1]
         # Without an upper bound, the arm of one rare class is many times the score.
-        is_plain = column is None and self.model.scale.most == np.inf
+        is_plain = column is None and self.scale.most == np.inf
         moves: list[Floats] = []
         size = 1 if is_plain else 1 + len(used)
         products = np.zeros((size, size))
@@ -235,7 +257,7 @@ class Jackknife:
             block = np.column_stack(rest)
             moves.append(moved)
             products += _gram(block)
-        is_class, units = bool(column), len(self.model.statistic.units)
+        is_class, units = bool(column), len(self.statistic.units)
         shrink = 1.0 if is_class else (units - 1) / units
         every = np.concatenate(moves) * math.sqrt(shrink)
         bias = 0.0 if is_class else float(every.sum()) * math.sqrt(shrink)
@@ -342,7 +364,7 @@ class Side:
         tried = np.array([t])
         if len(self.columns):
             tried = np.append(self._usual[self._usual < t], t)
-        arms = self.left_out.model.arms(self.columns, tried[:, None])
+        arms = self.left_out.arms(self.columns, tried[:, None])
         down, up = (wider * tried * self._moved(arm) for arm in arms)
         return float(down.max()), float(up.max())
 
@@ -399,28 +421,3 @@ def only_class(models: Sequence[Statistic]) -> int | None:
     index = int(used.argmax())
     same = all(model.values[0] == model.values[1 + index] for model in models)
     return index if same else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """Values of a score, their standard errors, and the weights of its classes."""
-
-    statistic: Statistic
-    values: Floats
-    errors: Floats
-    scale: Scale
-    weights: Floats | None
-
-    @classmethod
-    def of(cls, statistic: Statistic, values: Floats, squares: Floats) -> _Model:
-        return cls(statistic, values, np.sqrt(squares), SCALES[statistic.scale], statistic.weights)
-
-    def arms(self, columns: Any, t: Any) -> tuple[Floats, Floats]:
-        """Distances of limits on the score's scale, in units of t standard errors."""
-        values, errors = self.values[columns], self.errors[columns]
-        with np.errstate(all="ignore"):
-            reach = t * errors
-            ends = self.scale.ends(values, reach)
-            low, high = (values - ends[0]) / reach, (ends[1] - values) / reach
-        fine = np.isfinite(low) & np.isfinite(high) & (errors > ROUNDING)
-        return np.where(fine, low, 1.0), np.where(fine, high, 1.0)

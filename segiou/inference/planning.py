@@ -278,12 +278,12 @@ class _Plan:
     @property
     def units(self) -> int:
         """Units of the run."""
-        return len(self.left_out.model.statistic.units)
+        return len(self.left_out.statistic.units)
 
     @property
     def fewest(self) -> int:
         """Fewer units have no interval."""
-        is_group = self.left_out.model.statistic.units.kind in ("group", "sequence")
+        is_group = self.left_out.statistic.units.kind in ("group", "sequence")
         return FEWEST_COMPARED if is_group else 2
 
     def half_width(self, error: Floats, numbers: NDArray[Any]) -> Floats:
@@ -332,7 +332,7 @@ def _rows(plan: _Plan, effect: Floats, images: int) -> list[SampleSize]:
     needed, each = plan.needed(error), images / plan.units
     now = plan.half_width(error, np.full(len(error), plan.units))
     rows = text.records(
-        name=left_out.model.statistic.names,
+        name=left_out.statistic.names,
         value=left_out.values,
         half_width=np.where(np.isfinite(now), now, np.nan),
         units=left_out.seen,
