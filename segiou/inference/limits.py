@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from segiou._support.numbers import number_of
 from segiou.inference.statistics import Statistic
 from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats
@@ -72,6 +73,11 @@ class Limits:
     standard_error: Floats
     freedom: Floats
     undefined_share: Floats
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the score."""
+        return number_of(self.low[0]), number_of(self.high[0])
 
     def without_ends(self) -> Limits:
         """The same without intervals."""

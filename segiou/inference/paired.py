@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.numbers import number_of
+from segiou.inference.bootstrapping import bootstrap_limits
 from segiou.inference.leave_one_out import only_class, steps_of
 from segiou.inference.limits import Limits, bounds_of, with_width
 from segiou.inference.significance import Permuted, permutation_test, share_reached
@@ -106,22 +106,65 @@ class Paired:
         shrink = (units - 1) / units
         return Change(value, steps, deltas, int(self.seen[0]), self.bounds, shrink)
 
-    def __iter__(self) -> Iterator[Change]:
-        yield self.score
-        yield from map(self.of_class, range(len(self.values) - 1))
+    @cached_property
+    def changes(self) -> list[Change]:
+        """The differences of the score, then of the classes."""
+        return [self.score, *map(self.of_class, range(len(self.values) - 1))]
 
     @property
     def p(self) -> Floats:
-        """P-values of the score, then of the classes."""
-        return np.array([change.p for change in self])
+        """Of the score, then of the classes."""
+        return np.array([change.p for change in self.changes])
+
+    def spread(self, units: int, level: float) -> tuple[float, float]:
+        """Error and degrees of freedom of the score over so many units."""
+        return self.score.spread(units, level)
 
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class, at a two-sided level."""
-        every = [*self]
-        low, high = np.array([change.limits(level) for change in every]).T
-        error = np.array([change.error for change in every])
-        freedom = np.array([change.freedom for change in every])
-        return Limits(self.values, low, high, error, freedom, np.full(len(every), np.nan))
+        low, high = np.array([change.limits(level) for change in self.changes]).T
+        error = np.array([change.error for change in self.changes])
+        freedom = np.array([change.freedom for change in self.changes])
+        return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """The same by a bootstrap, with the p of the permutation test.
+
+    Attributes
+    ----------
+    a, b : Statistic
+    drawn : ndarray of float, shape (B, 1 + C)
+        Differences on the resamples.
+    method : {"percentile", "bca"}
+    permuted : Permuted
+    """
+
+    a: Statistic
+    b: Statistic
+    drawn: Floats
+    method: str
+    permuted: Permuted
+
+    @property
+    def values(self) -> Floats:
+        """The differences of the score, then of the classes."""
+        return self.b.values - self.a.values
+
+    @property
+    def p(self) -> Floats:
+        """Of the score, then of the classes."""
+        return self.permuted.p
+
+    def limits(self, level: float) -> Limits:
+        """Intervals of the score and of every class, at a two-sided level."""
+        return bootstrap_limits(self.drawn, self.b, self.a, level=level, method=self.method)
+
+    def spread(self, units: int, level: float) -> tuple[float, float]:
+        """Error and degrees of freedom of the score over so many units."""
+        error = float(self.limits(level).standard_error[0])
+        return error / math.sqrt(units / len(self.a.units)), units - 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -327,9 +327,9 @@ def test_unequal_designs_pool_the_variance_of_runs():
     assert both.runs[0] == pytest.approx(pooled * (1 / 2 + 1 / 6))
     assert both.run_freedom[0] == 6
     # The variance of images falls with their number, that of runs does not.
-    error, _ = both.spread(24)
+    error, _ = both.spreads(24)
     assert error[0] ** 2 == pytest.approx(both.images[0] / 4 + both.runs[0])
-    assert both.spread(10**9)[0][0] == pytest.approx(np.sqrt(both.runs[0]), rel=1e-6)
+    assert both.spreads(10**9)[0][0] == pytest.approx(np.sqrt(both.runs[0]), rel=1e-6)
 
 
 def test_no_number_of_images_replaces_training_runs():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, repeat
 from operator import add
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support import numbers, text
+from segiou._support import text
 from segiou._support.arguments import (
     check_integer,
     names_options,
@@ -37,11 +37,10 @@ from segiou.analysis.comparison.result import (
 )
 from segiou.analysis.gap.imbalance_difference import ImbalanceDifference, explain_difference
 from segiou.counting.counts import Counts
-from segiou.inference.bootstrapping import bootstrap_limits
 from segiou.inference.dependence import BlockLength, Design
 from segiou.inference.intervals import limits_by, unit_attributes
 from segiou.inference.limits import Limits
-from segiou.inference.paired import Paired
+from segiou.inference.paired import Paired, Resampled
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.resampling import PairedMethod, PairedResampling
 from segiou.inference.scored_runs import clusters_of, unit_of_pixels
@@ -156,25 +155,23 @@ def compare(
     recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(run_names)}
     cases = [one.of_images(finite=True) for one in images]
     design = how.design(images[0].ids, len(cases[0]), lambda: cases)
-
     common = Common.of(images, design.images, aggregate)
-    images = images if common.keep is None else common.images
-
     if not common.scores[0].is_smooth:
         how = replace(how, method="percentile")
-    counts = _pooled([same.counts[at] for at in recipes.values()])
-    prepared = _Prepared(
-        [*recipes],
-        counts,
-        [images[at] for at in recipes.values()],
-        [cases[at] for at in recipes.values()],
-        aggregate,
-        how,
+    compared = _Compared(
+        names=[*recipes],
+        counts=_pooled([same.counts[at] for at in recipes.values()]),
+        images=[common.images[at] for at in recipes.values()],
+        cases=[cases[at] for at in recipes.values()],
+        aggregate=aggregate,
+        how=how,
+        whole=design,
+        same=same,
+        detect=detect,
+        influential=influential,
+        uncommon=_uncommon(common, [*recipes.values()]),
     )
-    comparison = _Compared(prepared, how, design, same, detect, influential).comparison()
-    matched = any(clusters_of(getattr(run, "provenance", {})) for run in runs)
-    comparison = replace(comparison, is_matched=matched)
-    return _with_uncommon(comparison, common, [*recipes.values()])
+    return compared.comparison()
 
 
 def _over(
@@ -187,15 +184,12 @@ def _over(
     return [[score] for score in exchangeable([score for (score,) in scores])]
 
 
-def _with_uncommon(comparison: Comparison, common: Common, recipes: Sequence[slice]) -> Comparison:
-    """The comparison with the classes that it leaves out, if any, and the scores with them."""
-    if common.keep is None:
-        return comparison
-    values = [float(np.mean(common.protocol_scores[at])) for at in recipes]
-    more: dict[str, Any] = {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
-    if comparison.stability is not None:
-        more["stability"] = replace(comparison.stability, **more)
-    return replace(comparison, **more)
+def _uncommon(common: Common, recipes: Sequence[slice]) -> dict[str, tuple[Any, ...]]:
+    """Attributes of the classes that the means leave out: their names, and the means with them."""
+    if not common.uncommon:
+        return {}
+    values = (float(np.mean(common.protocol_scores[at])) for at in recipes)
+    return {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
 
 
 def _recipes(
@@ -243,8 +237,44 @@ class _Model(NamedTuple):
     """Scores of the resamples, (B, 1 + C)."""
 
 
-class _Prepared(NamedTuple):
-    """Scores of the images of all models, to be summed over units."""
+class _Tested(NamedTuple):
+    """The differences of two models; over too few units, they have no limits."""
+
+    differences: Paired | Resampled | Crossed
+    units: Units
+    level: float
+
+    def limits(self, level: float) -> Limits:
+        """Intervals of the score and of every class."""
+        limits = self.differences.limits(level)
+        return limits.without_ends() if self.units.too_few_to_compare else limits
+
+    def spread(self, units: int) -> tuple[float, float]:
+        """Error and degrees of freedom of the score by the number of units."""
+        if self.units.too_few_to_compare:
+            return math.nan, math.nan
+        return self.differences.spread(units, self.level)
+
+    @property
+    def permutations(self) -> int:
+        """Number of permutations; 0 with training runs, whose variation they would ignore."""
+        return self.differences.permuted.permutations if self.differences.permuted else 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is random."""
+        return self.differences.permuted is None or self.differences.permuted.exact
+
+    @property
+    def duel(self) -> Duel:
+        """The difference of the score."""
+        delta, p = float(difference(0.0, self.differences.values[0])), float(self.differences.p[0])
+        return Duel(delta, p, *self.spread(len(self.units)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Compared:
+    """Models on the same images, compared in pairs."""
 
     names: list[str]
     counts: list[Counts]
@@ -254,6 +284,12 @@ class _Prepared(NamedTuple):
     """The score of each image."""
     aggregate: Aggregate | None
     how: PairedResampling
+    whole: Design
+    same: SameImages
+    detect: float | None
+    influential: int
+    uncommon: dict[str, Any]
+    """Attributes of classes that the means leave out."""
 
     @property
     def is_drawn(self) -> bool:
@@ -278,41 +314,10 @@ class _Prepared(NamedTuple):
         several = [self.names[i] for i in places], [self.counts[i] for i in places], trained, means
         return [*map(_Model, *several, map(across_runs, alone), of_cases, drawn)]
 
-
-class _Tested(NamedTuple):
-    """The differences of two models."""
-
-    units: int
-    limits: Limits
-    p: Floats
-    permutations: int
-    exact: bool
-    ends: Callable[[float], tuple[float, float]]
-    """Limits of the difference of the score by their level."""
-    spread: Callable[[int], tuple[float, float]]
-    """Error and degrees of freedom of the score by the number of units."""
-
-    @property
-    def duel(self) -> Duel:
-        """The difference of the score."""
-        delta = float(difference(0.0, self.limits.values[0]))
-        return Duel(delta, float(self.p[0]), *self.spread(self.units))
-
-
-class _Compared(NamedTuple):
-    """Models on the same images, compared in pairs."""
-
-    prepared: _Prepared
-    how: PairedResampling
-    whole: Design
-    same: SameImages
-    detect: float | None
-    influential: int
-
     def comparison(self) -> Comparison:
         """All pairs and the ranking."""
-        number = len(self.prepared.names)
-        models = self.prepared.models(self.whole, range(number))
+        number = len(self.names)
+        models = self.models(self.whole, range(number))
         places = [*combinations(range(number), 2)]
         pairs = [self.pair_models(models, *place) for place in places]
         tests = [self.tested(a, b) for _, a, b in pairs]
@@ -322,8 +327,7 @@ class _Compared(NamedTuple):
         adjusted = self.adjusted(contest, {at: duel.p for at, duel in duels.items()})
         units, first = self.units(self.whole), models[0].score
         ranking = self.ranking(models, contest, units)
-        is_drawn = self.prepared.is_drawn
-        is_random = is_drawn or not all(test.exact for test in tests)
+        is_random = self.is_drawn or not all(test.is_exact for test in tests)
         return Comparison(
             metric=first.score.name,
             aggregate=first.aggregate,
@@ -332,7 +336,7 @@ class _Compared(NamedTuple):
             images=ranking.images,
             level=self.how.level,
             method=self.how.method,
-            resamples=self.how.resamples if is_drawn else None,
+            resamples=self.how.resamples if self.is_drawn else None,
             seed=self.how.seed if is_random else None,
             ranking=ranking.models,
             pairs=tuple(
@@ -344,6 +348,8 @@ class _Compared(NamedTuple):
             overall=first.score.overall,
             run_scores=self.run_scores(models),
             stability=ranking if number > 2 else None,
+            is_matched=any(clusters_of(getattr(r, "provenance", {})) for r in self.same.runs),
+            **self.uncommon,
             **units,
         )
 
@@ -356,10 +362,10 @@ class _Compared(NamedTuple):
         first, second = models[i], models[j]
         design, whole = self.whole, self.whole.units
         if len(models) > 2:
-            design = self.prepared.design((i, j))
+            design = self.design((i, j))
         units = design.units
         if units.kind != whole.kind or not np.array_equal(units.index, whole.index):
-            first, second = self.prepared.models(design, (i, j))
+            first, second = self.models(design, (i, j))
         return design, first, second
 
     @staticmethod
@@ -406,97 +412,30 @@ class _Compared(NamedTuple):
             images=len(models[0].cases),
             level=self.how.level,
             method="jackknife" if self.how.method == "permutation" else self.how.method,
-            seed=self.how.seed if self.prepared.is_drawn else None,
+            seed=self.how.seed if self.is_drawn else None,
             better=first.score.better,
             score_unit=first.score.unit,
             cases=tuple(tuple(model.cases.tolist()) for model in models),
             case_name=first.names[0],
             case_unit=first.score.unit,
             **placed(names, contest, level=self.how.level),
+            **self.uncommon,
             **units,
         )
 
     def tested(self, a: _Model, b: _Model) -> _Tested:
-        """Intervals and p of the differences; no intervals over too few units."""
-        if len(a.runs) > 1 or len(b.runs) > 1:  # permutations would ignore that the runs vary
-            tested = self.crossed(a, b)
-        elif self.how.method == "permutation":
-            tested = self.permuted(a, b)
+        """Intervals and p of the differences."""
+        how, several = self.how, len(a.runs) > 1 or len(b.runs) > 1
+        differences: Paired | Resampled | Crossed
+        if several:
+            differences = Crossed.of(a.runs, b.runs)
+        elif how.method == "permutation":
+            differences = Paired.of(a.score, b.score, how.permutations, how.seed)
         else:
-            tested = self.drawn(a, b)
-        if not a.score.units.too_few_to_compare:
-            return tested
-        p = np.full(len(tested.p), np.nan) if not tested.permutations else tested.p
-        nowhere = (math.nan, math.nan)
-        return tested._replace(
-            limits=tested.limits.without_ends(),
-            p=p,
-            ends=lambda _: nowhere,
-            spread=lambda _: nowhere,
-        )
-
-    def permuted(self, a: _Model, b: _Model) -> _Tested:
-        """By the permutation test."""
-        paired = Paired.of(a.score, b.score, self.how.permutations, self.how.seed)
-        score, test = paired.score, paired.permuted
-        return _Tested(
-            units=len(a.score.units),
-            limits=paired.limits(self.how.level),
-            p=paired.p,
-            permutations=test.permutations,
-            exact=test.exact,
-            ends=score.limits,
-            spread=lambda units: score.spread(units, self.how.level),
-        )
-
-    def drawn(self, a: _Model, b: _Model) -> _Tested:
-        """By a bootstrap, with p of the permutation test."""
-        assert a.drawn is not None and b.drawn is not None
-        units, values = len(a.score.units), b.drawn - a.drawn
-        test = permutation_test(a.score, b.score, self.how.permutations, self.how.seed)
-
-        def limits(level: float) -> Limits:
-            return bootstrap_limits(values, b.score, a.score, level=level, method=self.how.method)
-
-        def ends(level: float) -> tuple[float, float]:
-            found = limits(level)
-            return float(found.low[0]), float(found.high[0])
-
-        def spread(number: int) -> tuple[float, float]:
-            error = float(limits(self.how.level).standard_error[0])
-            return error / math.sqrt(number / units), number - 1.0
-
-        return _Tested(
-            units=units,
-            limits=limits(self.how.level),
-            p=test.p,
-            permutations=test.permutations,
-            exact=test.exact,
-            ends=ends,
-            spread=spread,
-        )
-
-    def crossed(self, a: _Model, b: _Model) -> _Tested:
-        """The test of models with several training runs."""
-        crossed = Crossed.of(a.runs, b.runs)
-
-        def ends(level: float) -> tuple[float, float]:
-            limits = crossed.limits(level)
-            return numbers.number_of(limits.low[0]), numbers.number_of(limits.high[0])
-
-        def spread(number: int) -> tuple[float, float]:
-            error, freedom = crossed.spread(number)
-            return float(error[0]), float(freedom[0])
-
-        return _Tested(
-            units=crossed.units,
-            limits=crossed.limits(self.how.level),
-            p=crossed.p,
-            permutations=0,
-            exact=True,
-            ends=ends,
-            spread=spread,
-        )
+            assert a.drawn is not None and b.drawn is not None
+            permuted = permutation_test(a.score, b.score, how.permutations, how.seed)
+            differences = Resampled(a.score, b.score, b.drawn - a.drawn, how.method, permuted)
+        return _Tested(differences, a.score.units, how.level)
 
     def pair(
         self, design: Design, a: _Model, b: _Model, tested: _Tested, adjusted: tuple[float, int]
@@ -513,14 +452,14 @@ class _Compared(NamedTuple):
             overall=overall,
             classes=tuple(classes),
             permutations=tested.permutations,
-            exact=tested.exact,
+            exact=tested.is_exact,
             favours_a=favours_a,
             favours_b=favours_b,
             power=power(score.units, tested.spread, level=self.how.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=self.explained(a, b),
             images_differing=_images_differing(a.alone, b.alone),
-            bounds=tested.ends(_BOUNDS),
+            bounds=tested.limits(_BOUNDS).ends,
             over=self.units(design),
         )
 
@@ -540,7 +479,7 @@ class _Compared(NamedTuple):
         self, a: _Model, b: _Model, tested: _Tested, p_adjusted: float, family: int
     ) -> list[Difference]:
         """The difference of the score, then those of the classes."""
-        score, limits = a.score, tested.limits
+        score, limits, p = a.score, tested.limits(self.how.level), tested.differences.p
         rows = text.records(
             name=score.names,
             a=score.values,
@@ -549,8 +488,8 @@ class _Compared(NamedTuple):
             low=limits.low,
             high=limits.high,
             standard_error=limits.standard_error,
-            p=tested.p,
-            p_holm=np.concatenate([[p_adjusted], holm_adjust(tested.p[1:])]),
+            p=p,
+            p_holm=np.concatenate([[p_adjusted], holm_adjust(p[1:])]),
             units=score.seen,
             undefined_share=limits.undefined_share,
             freedom=limits.freedom,
@@ -558,7 +497,7 @@ class _Compared(NamedTuple):
         overall, *classes = (Difference(**row) for row in rows)
         if p_adjusted > overall.p:  # so that the interval excludes 0 if this p is below 1 − level
             level = 1 - (1 - self.how.level) * overall.p / p_adjusted
-            low, high = tested.ends(level)
+            low, high = tested.limits(level).ends
             overall = replace(overall, low=low, high=high)
         return [replace(overall, _family=family), *classes]
 

@@ -13,7 +13,7 @@ from segiou.inference.leave_one_out import steps_of
 from segiou.inference.limits import Limits, bounds_of, with_width
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
-from segiou.inference.units import ManyRows
+from segiou.inference.units import FEWEST_COMPARED, ManyRows
 from segiou.metrics.ratio import Floats
 
 
@@ -84,6 +84,7 @@ class Crossed:
     run_freedom: Floats
     units: int
     bounds: tuple[float, float]
+    permuted = None
 
     @classmethod
     def of(cls, a: Sequence[Statistic], b: Sequence[Statistic]) -> Crossed:
@@ -118,9 +119,9 @@ class Crossed:
         )
 
     @np.errstate(all="ignore")
-    def spread(self, units: int | None = None) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom over these units, or another number of them."""
-        share = 1.0 if units is None else units / self.units
+    def spreads(self, units: int) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom over so many units."""
+        share = units / self.units
         images, residual = self.images / share, self.residual / share
         image_freedom = np.maximum((self.image_freedom + 1) * share - 1, 1.0)
         variance = images + np.maximum(self.runs - residual, 0)
@@ -133,19 +134,24 @@ class Crossed:
 
     @property
     def p(self) -> Floats:
-        """Two-sided p of Student's t; NaN if undefined."""
-        error, freedom = self.spread()
+        """Two-sided p of Student's t; NaN if undefined, and over too few units for limits."""
+        error, freedom = self.spreads(self.units)
         with np.errstate(all="ignore"):
             p = 2 * student_below(-np.abs(self.values) / error, freedom)
-        return np.where(error > 0, p, np.nan)
+        return np.where((error > 0) & (self.units >= FEWEST_COMPARED), p, np.nan)
 
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class, at a two-sided level."""
-        error, freedom = self.spread()
+        error, freedom = self.spreads(self.units)
         reach = student(freedom, (1 - level) / 2) * error
         ends = with_width(self.values - reach, self.values + reach, self.bounds)
         nowhere = np.full(len(self.values), np.nan)
         return Limits(self.values, *ends, error, freedom, nowhere)
+
+    def spread(self, units: int, _level: float) -> tuple[float, float]:
+        """Standard error and degrees of freedom of the score over so many units."""
+        error, freedom = self.spreads(units)
+        return float(error[0]), float(freedom[0])
 
 
 def _of_runs(a: Sequence[Statistic], b: Sequence[Statistic]) -> tuple[Floats, Floats]:
