@@ -17,13 +17,14 @@ from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
 from segiou.inference.bootstrapping import bootstrap_limits, limits_of
+from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design
 from segiou.inference.leave_one_out import jackknife
 from segiou.inference.limits import Limits, with_width
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.resampling import Method, PairedMethod, Resampling
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
-from segiou.inference.statistics import Aggregate, ScoredImages, Statistic
+from segiou.inference.statistics import ScoredImages, Statistic
 from segiou.inference.units import (
     FEW_UNITS,
     Groups,

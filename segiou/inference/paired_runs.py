@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import read_several
 from segiou._support.text import nouns, plural
 from segiou.counting.counts import Counts
+from segiou.inference.count_scores import Aggregate, class_score
 from segiou.inference.scored_runs import (
     hint_for,
     images_of_name,
@@ -19,13 +20,7 @@ from segiou.inference.scored_runs import (
     run_under,
     unit_of_pixels,
 )
-from segiou.inference.statistics import (
-    Aggregate,
-    ScoredImages,
-    Statistic,
-    class_score,
-    scored_counts,
-)
+from segiou.inference.statistics import ScoredImages, Statistic, scored_counts
 from segiou.inference.units import HasRunCounts, ImageParts, Metric, Units, some_of
 from segiou.measures.score import Score
 from segiou.metrics.per_class import iou

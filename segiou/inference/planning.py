@@ -17,13 +17,14 @@ from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
 from segiou.document.parts import Column, Line, Part, Table
+from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength
 from segiou.inference.intervals import OverUnits, unit_attributes
 from segiou.inference.leave_one_out import Jackknife
 from segiou.inference.limits import SCALES
 from segiou.inference.resampling import Resampling
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
-from segiou.inference.statistics import Aggregate, Statistic
+from segiou.inference.statistics import Statistic
 from segiou.inference.student import student
 from segiou.inference.units import FEWEST_COMPARED, ROUNDING, Groups, HasCounts, Metric
 from segiou.metrics.protocols import Protocol

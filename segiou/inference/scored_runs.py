@@ -12,12 +12,8 @@ import numpy as np
 from segiou._support.arguments import check_kind, read_several, refuse_kind
 from segiou._support.text import did_you_mean
 from segiou.counting.counts import Counts
-from segiou.inference.statistics import (
-    ScoredImages,
-    class_score,
-    over_images,
-    scored_counts,
-)
+from segiou.inference.count_scores import class_score, over_images
+from segiou.inference.statistics import ScoredImages, scored_counts
 from segiou.inference.units import HasCounts, ImageParts, Metric
 from segiou.measures.registry import flag_of, measure_of_score
 from segiou.measures.score import Score

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several
 from segiou.counting.counts import Counts
+from segiou.inference.count_scores import Aggregate, class_score, overall_score
 from segiou.inference.least_steps import least_steps
 from segiou.inference.units import (
     MOST_RESAMPLED,
@@ -27,14 +28,11 @@ from segiou.inference.units import (
     unit_sums,
 )
 from segiou.measures.parts import Parts
-from segiou.measures.score import OVERALL, Score, weights_of
+from segiou.measures.score import Score
 from segiou.measures.score_names import read_name, row_of
-from segiou.metrics.overall import mean
-from segiou.metrics.pixel_scores import PIXEL_SCORES, metric_label, scale_of
+from segiou.metrics.pixel_scores import PIXEL_SCORES
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.metrics.ratio import Floats, included, ratio
-
-Aggregate = Literal["D", "I", "C"]
+from segiou.metrics.ratio import Floats, included
 
 #: Metrics without per-class values, by name.
 OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
@@ -170,7 +168,7 @@ class Statistic:
         """
         hits = _hits(units, (part.astype(np.int64) for part in row_parts(present[images])))
         if self.median_of is not None:
-            seen = _seen(self.score, units, hits)
+            seen = seen_units(self.score, len(units), hits)
             return _of_medians(self.score, self.median_of[images], units, seen, None)
         if units.kind == "image":
             sums = self.sums if images.all() else self.sums[images]
@@ -178,7 +176,7 @@ class Statistic:
             index = np.full(len(images), -1)
             index[images] = units.index
             sums = sums_of_groups(self, images, index, len(units))
-        seen = _seen(self.score, units, hits, sums)
+        seen = seen_units(self.score, len(units), hits, sums)
         some = None if self.images is None else self.images.where(images)
         return replace(self, units=units, sums=sums, seen=seen, images=some)
 
@@ -353,9 +351,9 @@ class ScoredImages:
             hits = _hits(units, map(score.seen_in, self.images.parts()))
         if score.median_of is not None:
             values = self.images.joined(score.median_of)
-            return _of_medians(score, values, units, _seen(score, units, hits), aggregate)
+            return _of_medians(score, values, units, seen_units(score, len(units), hits), aggregate)
         sums = self._sums(score, units)
-        seen = _seen(score, units, hits, sums)
+        seen = seen_units(score, len(units), hits, sums)
         over = aggregate or score.over
         return Statistic(score, units, sums, seen, over, images=self.images)
 
@@ -374,17 +372,20 @@ def _hits(units: Units, parts: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
     return np.asarray((unit_sums(units, parts) > 0).sum(0))
 
 
-def _seen(
-    score: Score, units: Units, hits: NDArray[np.int64], sums: Any = None
+def seen_units(
+    score: Score, number: int, hits: NDArray[np.int64], sums: Any = None, *, each: bool = False
 ) -> NDArray[np.int64]:
-    """Units with the score, then with each class, from those whose truth has it (C,)."""
-    seen = np.array([len(units), *hits])
+    """Units with the score, then with each class, from those whose truth has it (C,).
+
+    ``each`` counts the images of groups that stand for single ones.
+    """
+    seen = np.array([number, *hits])
     if score.row is not None:
         seen[0] = seen[1]
     elif sums is not None and score.over in ("I", "image", "image-class"):
         # Denominators are last; the score's is the first of them.
-        place = -1 - len(score.names)
-        seen[0] = sum(int((part[:, place] > 0).sum()) for part in row_parts(sums))
+        columns = (part[:, -1 - len(score.names)] for part in row_parts(sums))
+        seen[0] = sum(int((column if each else column > 0).sum()) for column in columns)
     return seen
 
 
@@ -441,7 +442,7 @@ def scored_counts(
     name, function, per_class = _resolved(metric, next(images.parts()))
     row = read_name(metric).row if isinstance(metric, str) else ""
     if not per_class:
-        return ScoredImages(images, partial(_overall_score, name, function, pixel_unit), ids)
+        return ScoredImages(images, partial(overall_score, name, function, pixel_unit), ids)
     taken = included(include, images.width)
     score_by = partial(class_score, name, function, tuple(names), taken, protocol)
     return ScoredImages(images, score_by, ids).of_row(row)
@@ -472,184 +473,3 @@ def _has_classes(name: str, metric: Callable[[Counts], Floats], some: Counts) ->
             )
             raise ValueError(msg)
     return found[1:] == shape
-
-
-def _overall_score(
-    name: str,
-    function: Callable[[Counts], Floats],
-    pixel_unit: str,
-    aggregate: Aggregate | None,
-    keep: NDArray[np.bool_] | None = None,
-) -> Score:
-    """A score of Counts without per-class values."""
-    if aggregate == "C":
-        msg = f"{name} has no per-class values; aggregate must be 'D' or 'I'"
-        raise ValueError(msg)
-    whole = Score(
-        name,
-        metric_label(name, pixel_unit),
-        (),
-        _packed,
-        lambda sums: function(_unpacked(sums))[..., None],
-        overall=OVERALL,
-        scale=scale_of(name),
-        each=lambda counts: function(counts)[:, None],
-    )
-    return over_images(whole, aggregate)
-
-
-class _ClassMean(NamedTuple):
-    """A metric of the classes of Counts, and its mean over some of them under a protocol."""
-
-    metric: Callable[[Counts], Floats]
-    protocol: Protocol
-    taken: NDArray[np.bool_]
-
-    def of_pixels(self, sums: NDArray[Any]) -> Floats:
-        """Mean and classes of pooled pixels, (..., 1 + C)."""
-        counts = _unpacked(sums)
-        values = self.metric(counts)
-        score = self.protocol.pooled_mean(self.metric, counts, self.taken, values=values)
-        return np.concatenate([score[..., None], values], axis=-1)
-
-    def weights(self, sums: NDArray[Any]) -> Floats:
-        """Weight of each class in the mean of pooled pixels, (C,)."""
-        counts = _unpacked(sums)
-        values = self.metric(counts)
-        _, part = self.protocol.taken(self.metric, counts, self.taken, values=values)
-        return weights_of(values, part, absent_is_zero=True)
-
-    def in_truth(self, counts: Counts) -> Floats:
-        """Mean and classes of each image, over the classes in its truth, (N, 1 + C)."""
-        values = np.where(counts.truth > 0, self.metric(counts), np.nan)
-        return np.concatenate([mean(values, self.taken)[:, None], values], axis=-1)
-
-    def ratios(self, counts: Counts) -> Floats:
-        """Numerators of mean and classes of each image, then denominators, (N, 2 + 2 C)."""
-        values, part = self.protocol.taken(self.metric, counts)
-        top = np.where(self.taken, values, 0.0).sum(-1)
-        bottom = (part & self.taken).sum(-1)
-        if self.protocol.unit == "image":
-            top, bottom = np.where(bottom > 0, ratio(top, bottom), 0.0), bottom > 0
-        return np.concatenate([top[:, None], values, bottom[:, None], part], axis=-1)
-
-    def of_images(self, sums: NDArray[Any]) -> Floats:
-        """Mean and classes over images, from sums of :meth:`ratios`."""
-        top, bottom = np.split(sums, 2, axis=-1)
-        values = ratio(top, bottom)
-        values[..., 0] = self.protocol.divide(top[..., 0], bottom[..., 0])
-        return values
-
-
-def class_score(
-    name: str,
-    function: Callable[[Counts], Floats],
-    names: tuple[str, ...],
-    taken: NDArray[np.bool_],
-    protocol: Protocol,
-    aggregate: Aggregate | None = None,
-    keep: NDArray[np.bool_] | None = None,
-) -> Score:
-    """A score of Counts with per-class values, and its mean under a protocol or over images."""
-    if aggregate is not None:
-        protocol = replace(protocol, unit="dataset")
-    protocol = protocol.of_metric(function)
-    taken = taken if keep is None else taken & keep
-    classes = _ClassMean(function, protocol, taken)
-    score = Score(
-        name,
-        metric_label(name),
-        names,
-        _packed,
-        classes.of_pixels,
-        seen=lambda counts: counts.truth > 0,
-        occurs=_occurs,
-        rule=protocol.name,
-        include=taken,
-        weights=classes.weights,
-        scale=scale_of(name),
-        each=classes.in_truth,
-    )
-    if protocol.needs_images:
-        images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.of_images}
-        score = replace(score, **images, occurs=None, weights=None, over=protocol.unit)
-    if protocol.unit == "class":
-        return _over_classes(score, protocol)
-    return over_images(score, aggregate)
-
-
-def over_images(
-    score: Score, aggregate: Aggregate | None, keep: NDArray[np.bool_] | None = None
-) -> Score:
-    """The mean of a score over images (I), or over the images of each class (C)."""
-    score = score if keep is None else score.over_classes(keep)
-    if aggregate in (None, "D"):
-        return score
-
-    averaged = replace(
-        score,
-        sums=lambda parts: addends(score.of_images(parts)),
-        evaluate=means_of,
-        occurs=None,
-        weights=None,
-        median_of=None,
-    )
-    if aggregate == "I":
-        return replace(averaged, over="I")
-    return _over_classes(averaged, load_protocol("segiou"))
-
-
-def addends(values: Floats) -> Floats:
-    """Numbers (N, 3 K) that add up to means of values (N, K): finite ones, infinite, defined."""
-    # A sum over resamples would multiply an infinite value by 0.
-    infinite, defined = np.isinf(values), ~np.isnan(values)
-    finite = np.where(defined & ~infinite, values, 0.0)
-    return np.concatenate([finite, infinite, defined], axis=-1)
-
-
-def means_of(sums: NDArray[Any]) -> Floats:
-    """Means (..., K) from sums (..., 3 K) of :func:`addends`; one infinite value makes it so."""
-    finite, infinite, defined = np.split(sums, 3, axis=-1)
-    return np.where(infinite > 0, np.inf, ratio(finite, defined))
-
-
-def _over_classes(score: Score, protocol: Protocol) -> Score:
-    """The mean over classes, under a protocol, of means over images."""
-    means = score.evaluate
-
-    def evaluate(sums: NDArray[Any]) -> Floats:
-        classes = means(sums)[..., 1:]
-        mean_of = protocol.mean_of_classes(classes, score.include)
-        return np.concatenate([mean_of[..., None], classes], axis=-1)
-
-    def weights(sums: NDArray[Any]) -> Floats:
-        classes = means(sums)[1:]
-        covered = protocol.taken_classes(classes, score.include)[1]
-        return weights_of(classes, covered, absent_is_zero=True)
-
-    return replace(score, evaluate=evaluate, weights=weights, over="class")
-
-
-def _packed(counts: Counts) -> NDArray[np.int64]:
-    """Counts as columns (N, 4 C), mostly 0 if images contain few of many classes."""
-    # All classes of a label map have the same number of valid pixels, so that of the first class
-    # and the differences of the others are stored.
-    valid = counts.total
-    differences = valid[:, 1:] - valid[:, :1]
-    return np.concatenate([counts.tp, counts.fp, counts.fn, valid[:, :1], differences], axis=-1)
-
-
-def _occurs(sums: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether truth or prediction contain each class, from sums of counts."""
-    counts = _unpacked(sums)
-    return np.asarray(counts.tp + counts.fp + counts.fn > 0)
-
-
-def _unpacked(sums: NDArray[Any]) -> Counts:
-    sums = sums.astype(np.int64, copy=False)
-    tp, fp, fn, valid = np.moveaxis(sums.reshape(*sums.shape[:-1], 4, -1), -2, 0)
-    tn = valid - tp
-    tn -= fp
-    tn -= fn
-    tn[..., 1:] += valid[..., :1]
-    return Counts.trusted(tp, fp, fn, tn)

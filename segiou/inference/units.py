@@ -89,15 +89,13 @@ class Units:
         """Whether differences of models have no interval over so few units of any kind."""
         return len(self) < FEWEST_COMPARED
 
-    def sums(self, per_image: T, first: int = 0) -> T:
+    def sums(self, per_image: T) -> T:
         """Sum the rows (N, F) of the images in each unit, (U, F).
 
         Parameters
         ----------
         per_image : ndarray or sparse array
             One row per image, (N, F).
-        first : int
-            Position of the image of the first row, if these are some of the images.
 
         Returns
         -------
@@ -106,9 +104,8 @@ class Units:
         if self.kind == "image":
             return per_image
         rows: Any = per_image
-        number = rows.shape[0]
-        flat = rows.reshape(number, -1) if isinstance(rows, np.ndarray) else rows
-        totals = group_sums(flat, self.index[first : first + number], len(self))
+        flat = rows.reshape(len(rows), -1) if isinstance(rows, np.ndarray) else rows
+        totals = group_sums(flat, self.index, len(self))
         table: T = totals.reshape(len(self), *rows.shape[1:])
         return table
 
@@ -382,14 +379,7 @@ class ManyRows:
 
     def summed(self, index: NDArray[np.intp], groups: int) -> NDArray[Any]:
         """As :func:`group_sums`."""
-        # The last row is of those that are left out.
-        total, start = np.zeros((groups + 1, self.shape[1]), self.dtype), 0
-        for part in self.parts():
-            # A part has few of many groups.
-            found, place = np.unique(index[start : start + len(part)], return_inverse=True)
-            total[found] += group_sums(part, place, len(found))
-            start += len(part)
-        return total[:groups]
+        return _summed(self.parts(), index, groups)
 
     def __getitem__(self, taken: NDArray[np.bool_]) -> NDArray[Any]:
         starts = np.cumsum([0, *map(len, self.parts())])
@@ -426,7 +416,7 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     if first.shape[0] == number:
         return units.sums(first)
     if units.kind != "image" and not is_large(len(units), first.shape[1]):
-        return _summed(units, chain([first], rest))
+        return _summed(chain([first], rest), units.index, len(units))
     if not is_large(number, first.shape[1]):
         return units.sums(np.concatenate([first, *rest]))
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
@@ -436,14 +426,17 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     return units.sums(sparse.vstack(rows, format="csr"))
 
 
-def _summed(units: Units, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """The sums of parts of the images."""
-    start, total = 0, None
+def _summed(parts: Iterable[NDArray[Any]], index: NDArray[np.intp], groups: int) -> NDArray[Any]:
+    """As :func:`group_sums`, of rows in parts."""
+    start, total = 0, np.zeros(0)
     for part in parts:
-        some = units.sums(part, start)
-        total = some if total is None else total + some
+        if not start:  # the last row is of those that are left out
+            total = np.zeros((groups + 1, part.shape[1]), part.dtype)
+        # A part has few of many groups.
+        found, place = np.unique(index[start : start + len(part)], return_inverse=True)
+        total[found] += group_sums(part, place, len(found))
         start += len(part)
-    return np.asarray(total)
+    return total[:groups]
 
 
 #: Resamples of more units draw so many sums of units.

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_level
 from segiou._support.text import records
+from segiou.inference.count_scores import addends, means_of
 from segiou.inference.leave_one_out import jackknife
-from segiou.inference.statistics import Statistic, addends, means_of
+from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
 from segiou.inference.units import Units, units_of
 from segiou.measures.score import OVERALL, Score

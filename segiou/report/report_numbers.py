@@ -17,10 +17,10 @@ from segiou.analysis.gap.baselines import majority_class, majority_counts
 from segiou.analysis.gap.steps import NextStep, next_steps
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
+from segiou.inference.count_scores import class_score
 from segiou.inference.intervals import Intervals, confidence_intervals
 from segiou.inference.order_statistics import worst_mean_limits
 from segiou.inference.scored_runs import unit_of_pixels
-from segiou.inference.statistics import class_score
 from segiou.labels.label_set import background_of
 from segiou.measures.score import MEAN, OVERALL
 from segiou.measures.score_names import not_measured, read_name

@@ -37,6 +37,7 @@ from segiou.analysis.comparison.result import (
 )
 from segiou.analysis.gap.imbalance_difference import ImbalanceDifference, explain_difference
 from segiou.counting.counts import Counts
+from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Design
 from segiou.inference.intervals import limits_by, unit_attributes
 from segiou.inference.limits import Limits
@@ -45,7 +46,7 @@ from segiou.inference.paired_runs import Common, SameImages, check_runs, names_o
 from segiou.inference.resampling import PairedMethod, PairedResampling
 from segiou.inference.scored_runs import clusters_of, unit_of_pixels
 from segiou.inference.significance import check_difference, holm_adjust, permutation_test, power
-from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, exchangeable
+from segiou.inference.statistics import ScoredImages, Statistic, exchangeable
 from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference, row_parts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats

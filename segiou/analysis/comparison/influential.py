@@ -11,7 +11,8 @@ import numpy as np
 from segiou._support import text
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.inference.statistics import Aggregate, scored_counts
+from segiou.inference.count_scores import Aggregate
+from segiou.inference.statistics import scored_counts
 from segiou.inference.units import ImageParts, Metric, units_of
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats

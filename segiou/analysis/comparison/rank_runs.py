@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ from segiou.analysis.comparison.ranking import (
     placed,
 )
 from segiou.inference.bootstrapping import resampled, times_drawn
+from segiou.inference.count_scores import Aggregate, addends, means_of
 from segiou.inference.dependence import BlockLength
 from segiou.inference.intervals import limits_by, unit_attributes
 from segiou.inference.paired import Paired
@@ -49,7 +50,7 @@ from segiou.inference.paired_runs import (
 )
 from segiou.inference.resampling import Resampling
 from segiou.inference.scored_runs import unit_of_pixels
-from segiou.inference.statistics import Aggregate, ScoredImages, Statistic, addends, means_of
+from segiou.inference.statistics import ScoredImages, Statistic
 from segiou.inference.units import (
     Groups,
     HasRunCounts,
@@ -160,8 +161,8 @@ def rank(
     in_cases = _ranks_cases(scheme, aggregate, missing)
     some = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     scored = [_Scored.of(several, run_names, key, protocol, partial=some) for key in scores]
-    first, number = scored[0], len(scored[0].ids)
-    design = how.design(first.ids, number, lambda: [*first.of_images(finite=True)])
+    first, cases = scored[0], scored[0].of_images(finite=True)
+    design = how.design(first.ids, len(first.ids), lambda: [*cases])
     setup = _Setup(
         scheme=scheme,
         aggregate=aggregate,
@@ -169,12 +170,15 @@ def rank(
         ties=ties,
         alpha=alpha,
         units=design.units,
-        units_of=first.units(how),
+        ids=first.ids,
+        cases=cases,
         draws=draws,
         how=how,
     )
     contests = [setup.contest(score, in_cases=in_cases) for score in scored]
-    contest = contests[0] if len(scored) == 1 else _combined(contests, ties)
+    ranks = [ranks_of(contest.values, contest.better, ties) for contest in contests]
+    is_combined = len(scored) > 1
+    contest = _combined(contests, ranks, ties) if is_combined else contests[0]
     name, unit = _value_name(scheme, aggregate, scored)
     return Ranking(
         by=tuple(score.name for score in scored),
@@ -188,10 +192,10 @@ def rank(
         seed=seed if draws else None,
         better=contest.better,
         score_unit=unit,
-        score_ranks=_score_ranks(contests, ties),
+        score_ranks=tuple(tuple(of_score.tolist()) for of_score in ranks if is_combined),
         cases=tuple(map(tuple, first.over_common_classes.cases.tolist())),
-        case_name=first.label,
-        case_unit=first.unit,
+        case_name=first.score.overall_title,
+        case_unit=first.score.unit,
         uncommon_classes=contest.uncommon,
         protocol_scores=contest.protocol_scores,
         **placed(run_names, contest, ties, level),
@@ -225,9 +229,9 @@ def _value_name(scheme: str, aggregate: str | None, scored: Sequence[_Scored]) -
     """Name and unit of the values that rank the models."""
     if scheme == "rank-then-aggregate" or len(scored) > 1:
         return ("median rank" if aggregate == "median" else "mean rank"), "ranks"
-    return (
-        ("models beaten", "") if scheme == "test-then-rank" else (scored[0].label, scored[0].unit)
-    )
+    if scheme == "test-then-rank":
+        return "models beaten", ""
+    return scored[0].score.overall_title, scored[0].score.unit
 
 
 def _checked_aggregate(scheme: str, aggregate: str | None, draws: int) -> str | None:
@@ -265,9 +269,6 @@ class _Scored:
     """A score of all models: of each image, and of the data set."""
 
     name: str
-    label: str
-    better: str
-    unit: str
     ids: tuple[str, ...]
     images: list[ScoredImages]
     """One entry per run."""
@@ -288,28 +289,21 @@ class _Scored:
     ) -> _Scored:
         images = same_images(runs, names, protocol, partial=partial).scored(by)
         ids = tuple(dict.fromkeys(id for one in images for id in one.ids or ()))
-        score = images[0].score
-        name = by if isinstance(by, str) else score.name
-        scored = cls(name, score.overall_title, score.better, score.unit, ids, images)
+        scored = cls(by if isinstance(by, str) else images[0].score.name, ids, images)
         if np.isnan(scored.cases).all():
             msg = f"no image has a score {by!r}, so nothing can be ranked"
             raise ValueError(msg)
         return scored
 
-    def units(self, how: Resampling) -> Callable[[int, int], Units]:
-        """The units of two models, which depend on no other model."""
-        cases = self.of_images(finite=True)
-
-        def of_pair(i: int, j: int) -> Units:
-            several = [cases[i], cases[j]]
-            return how.design(self.ids, len(self.ids), lambda: several).units
-
-        return of_pair
+    @property
+    def score(self) -> Score:
+        """Of the data set."""
+        return self.images[0].score
 
     @cached_property
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
-        score, values = self.images[0].score, [images.of_rows() for images in self.images]
+        score, values = self.score, [images.of_rows() for images in self.images]
         keep = common_classes(score, [~np.isnan(of_run[:, 1:]).all(0) for of_run in values])
         if keep is None:
             return self
@@ -343,8 +337,9 @@ class _Setup(NamedTuple):
     ties: str
     alpha: float
     units: Units
-    units_of: Callable[[int, int], Units]
-    """The units of two models, by their places."""
+    ids: tuple[str, ...]
+    cases: Floats
+    """The score of each image, for the units of pairs."""
     draws: int
     how: Resampling
 
@@ -353,8 +348,7 @@ class _Setup(NamedTuple):
         if not in_cases:
             aggregate: Any = self.aggregate
             common = Common.of(scored.images, self.units, aggregate)
-            over = partial(_over, common.images, aggregate)
-            ranked = self.of_statistics(common.scores, over)
+            ranked = self.of_images(common.images, aggregate)
             return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
         scored = scored.over_common_classes
         ranked = self.of_cases(scored)
@@ -366,35 +360,38 @@ class _Setup(NamedTuple):
         kept = ~np.isnan(scored.cases).all(0)
         cases = np.full(scored.cases.shape, np.nan)
         cases[:, kept] = prepared_cases(
-            scored.cases[:, kept], self.scheme, scored.better, self.ties, self.missing
+            scored.cases[:, kept], self.scheme, scored.score.better, self.ties, self.missing
         )
-        score = _RANKS if self.scheme == "rank-then-aggregate" else scored.images[0].score
+        score = _RANKS if self.scheme == "rank-then-aggregate" else scored.score
         if self.aggregate == "median":
             return _unknown(medians(cases), score.better)
-        over = partial(_case_mean, cases, score)
-        means = [over(place, self.units) for place in range(len(cases))]
+        means = [_case_mean(row, score) for row in cases]
         if self.scheme == "test-then-rank":
-            claims = self._replace(draws=0).of_statistics(means, over).p
-            return self.tests(cases, scored.better)._replace(claims=claims)
-        return self.of_statistics(means, over)
+            claims = self._replace(draws=0).of_images(means, None).p
+            return self.tests(cases, scored.score.better)._replace(claims=claims)
+        return self.of_images(means, None)
 
-    def of_statistics(
-        self, statistics: list[Statistic], over: Callable[[int, Units], Statistic]
-    ) -> Contest:
-        """Values, intervals and tests of smooth scores; ``over`` sums those of a model."""
+    def of_images(self, images: Sequence[ScoredImages], aggregate: Aggregate | None) -> Contest:
+        """Values, intervals and tests of smooth scores."""
+        statistics = [model.over(self.units, aggregate) for model in images]
         if not statistics[0].is_smooth:
             if self.draws:
                 raise _no_bootstrap()
             values = np.array([statistic.values[0] for statistic in statistics])
             return _unknown(values, statistics[0].score.better)
-        pairs = {
-            (i, j): self.duel(*(over(place, self.units_of(i, j)) for place in (i, j)))
-            for i, j in combinations(range(len(statistics)), 2)
-        }
+        duels = {}
+        for i, j in combinations(range(len(images)), 2):
+            units = self.units_of(i, j)
+            duels[i, j] = self.duel(*(images[place].over(units, aggregate) for place in (i, j)))
         level = self.how.level
         limits = [limits_by("jackknife", statistic, level=level) for statistic in statistics]
         drawn = resampled(statistics, self.draws, self.how.seed) if self.draws else []
-        return contest_of(statistics, limits, pairs, drawn)
+        return contest_of(statistics, limits, duels, drawn)
+
+    def units_of(self, i: int, j: int) -> Units:
+        """The units of two models, which depend on no other model."""
+        several = [self.cases[i], self.cases[j]]
+        return self.how.design(self.ids, len(self.ids), lambda: several).units
 
     @np.errstate(invalid="ignore")  # differences of infinite distances are undefined
     def duel(self, first: Statistic, second: Statistic) -> Duel:
@@ -420,21 +417,14 @@ class _Setup(NamedTuple):
         return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn)
 
 
-def _over(
-    images: Sequence[ScoredImages], aggregate: Aggregate | None, place: int, units: Units
-) -> Statistic:
-    return images[place].over(units, aggregate)
-
-
 #: Ranks of a model on images, as a score.
 _RANKS = Score(
     "rank", "rank", (), addends, means_of, better="lower", overall=OVERALL, scale="identity"
 )
 
 
-def _case_mean(cases: Floats, score: Score, place: int, units: Units) -> Statistic:
-    """The mean of the values of a score on images, (M, N), as a statistic of a model over units."""
-    row = cases[place]
+def _case_mean(row: Floats, score: Score) -> ScoredImages:
+    """The mean of the values of a score on images, (N,)."""
     names = () if score.row is None else score.names
     mean = Score(
         score.name,
@@ -452,27 +442,17 @@ def _case_mean(cases: Floats, score: Score, place: int, units: Units) -> Statist
     )
     values = np.repeat(row[:, None], 1 + len(names), axis=1)
     images = ImageParts(len(row), 1, lambda: iter([values]))
-    return ScoredImages(images, lambda _: mean).over(units, None)
+    return ScoredImages(images, lambda _: mean)
 
 
-def _score_ranks(contests: Sequence[Contest], ties: str) -> tuple[tuple[float, ...], ...]:
-    """Ranks of the models by each of several scores; empty for one score."""
-    if len(contests) == 1:
-        return ()
-    return tuple(
-        tuple(ranks_of(contest.values, contest.better, ties).tolist()) for contest in contests
-    )
-
-
-def _combined(contests: Sequence[Contest], ties: str) -> Contest:
+def _combined(contests: Sequence[Contest], ranks: Sequence[Floats], ties: str) -> Contest:
     """Means of the ranks by several scores; their resamples are the same."""
-    values = np.mean([ranks_of(contest.values, contest.better, ties) for contest in contests], 0)
     drawn = [
         ranks_of(contest.drawn, contest.better, ties)
         for contest in contests
         if contest.drawn is not None
     ]
-    combined = _unknown(values, "lower", np.mean(drawn, 0) if drawn else None)
+    combined = _unknown(np.mean(ranks, 0), "lower", np.mean(drawn, 0) if drawn else None)
     uncommon = dict.fromkeys(name for contest in contests for name in contest.uncommon)
     return combined._replace(uncommon=tuple(uncommon))
 

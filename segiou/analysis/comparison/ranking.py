@@ -285,26 +285,25 @@ def contest_of(
     drawn: Sequence[Floats | None],
 ) -> Contest:
     """Models by a score: its limits, differences of pairs, and values of resamples."""
-    first = scores[0]
+    units, score = scores[0].units, scores[0].score
     limits = np.array([(one.low[0], one.high[0]) for one in of_models])
     values = np.array([one.values[0] for one in of_models])
-    if first.units.too_few_to_compare or not first.is_smooth:
-        return Contest(
-            values, first.score.better, limits, np.full((len(values), len(values)), np.nan), None
-        )
-    p = _one_sided(len(values), pairs, first.score.better)
-    contest = Contest(values, first.score.better, limits, p, None)
+    if units.too_few_to_compare or not scores[0].is_smooth:
+        unknown = np.full((len(values), len(values)), np.nan)
+        return Contest(values, score.better, limits, unknown, None)
+    p = _one_sided(len(values), pairs, score.better)
     several = [values[:, 0] for values in drawn if values is not None]
     if not several:
-        return contest
-    best = int(np.argmin(ranks_of(values, first.score.better)))
+        return Contest(values, score.better, limits, p, None)
+    best = int(np.argmin(ranks_of(values, score.better)))
     known = {place: duel for place, duel in pairs.items() if best in place}
     # The closest rival.
     i, j = max(known, key=lambda place: float(np.nanmax(p[best, list(place)])), default=(0, 0))
     error, freedom = (known[i, j].error, known[i, j].freedom) if known else (math.nan, math.nan)
     stacked = np.stack(several, axis=1)
     factor = float(ratio(error, np.std(stacked[:, j] - stacked[:, i])))
-    return contest._replace(drawn=_spread(stacked, values, factor, freedom, len(first.units)))
+    spread = _spread(stacked, values, factor, freedom, len(units))
+    return Contest(values, score.better, limits, p, spread)
 
 
 def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units: int) -> Floats:

@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.statistics import Statistic, sums_of_groups
+from segiou.inference.statistics import Statistic, seen_units, sums_of_groups
 from segiou.inference.units import MOST_RESAMPLED, ManyRows, Units, random_groups, row_parts
-
-#: Scores whose denominators are numbers of images.
-_OF_IMAGES = "I", "image", "image-class"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +73,8 @@ class SliceSums:
         """The score of a model, by its place, on these images."""
         rows = self.units
         units, sums = Units("group", ("",) * len(rows), rows), self.sums[place][rows]
-        several = self.hits if self.is_grouped else self.hits > 0
-        seen = np.array([self.images.sum() if self.is_grouped else len(rows), *several.sum(0)])
-        if model.score.row is not None:
-            seen[0] = seen[1]
-        elif model.score.over in _OF_IMAGES:
-            defined = sums[:, -1 - len(model.score.names)]
-            seen[0] = defined.sum() if self.is_grouped else (defined > 0).sum()
+        number = int(self.images.sum()) if self.is_grouped else len(rows)
+        hits = (self.hits if self.is_grouped else self.hits > 0).sum(0)
+        seen = seen_units(model.score, number, hits, sums, each=self.is_grouped)
         images = None if model.images is None else model.images.where(inside)
         return replace(model, units=units, sums=sums, seen=seen, images=images)
