@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,13 +209,13 @@ class Statistic:
         """
         table = resampled_sums(self.sums)
         if table.dtype.kind == "f":
-            return cast("Table", table)
+            return table
         numbers = table if isinstance(table, np.ndarray) else table.data
         most = int(np.abs(numbers).max(initial=0)) * table.shape[0]
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
-        return cast("Table", table.astype(np.float64) if most < _EXACT else table)
+        return table.astype(np.float64) if most < _EXACT else table
 
 
 def sums_of_groups(

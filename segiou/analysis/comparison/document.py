@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from segiou._support.numbers import p_text, shown, shown_change, unit_text
+from segiou._support.numbers import change_range, p_text, shown, shown_change, unit_text
 from segiou._support.text import plural, see
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.text import (
-    difference_cells,
     difference_head,
     influences,
     significant_text,
@@ -181,18 +181,15 @@ def _marked(comparison: Comparison, row: Difference | None) -> Cell:
 def _differences(
     comparison: Comparison, pair: PairComparison, rows: Sequence[Difference], unit: str
 ) -> Iterator[Column]:
-    names, first, second, _, intervals = zip(
-        *(difference_cells(row, unit) for row in rows), strict=True
-    )
-    marked = [_marked(comparison, row) for row in rows]
     sign = 1 if comparison.better == "higher" else -1
-    ahead = [sign * row.delta for row in rows]
-    yield Column("class", names, 9, is_text=True)
-    for name, texts, way in ((pair.a, first, -1), (pair.b, second, 1)):
-        cells = [_best(text, way * by) for text, by in zip(texts, ahead, strict=True)]
-        yield Column(name, cells, 5, group="models")
+    yield Column("class", [row.name for row in rows], 9, is_text=True)
+    for model, values, way in ((pair.a, "a", -sign), (pair.b, "b", sign)):
+        cells = [_best(shown(getattr(row, values), unit), way * row.delta) for row in rows]
+        yield Column(model, cells, 5, group="models")
+    marked = [_marked(comparison, row) for row in rows]
     yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)
-    yield Column("interval", intervals, 7)
+    limits = ["–" if math.isnan(r.low) else change_range(r.low, r.high, unit) for r in rows]
+    yield Column("interval", limits, 7)
     yield Column("p (Holm)", [p_text(row.p_holm) for row in rows], 3)
     yield Column(comparison._kind, [str(row.units) for row in rows], 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from segiou._support.arguments import check_flag
@@ -129,20 +130,18 @@ class ModelTable(Finding):
         return {
             "models": list(self.names),
             "level": self.comparisons[0].level,
-            "scores": {
-                comparison.metric: {
-                    name or self._overall: [plain(score._asdict()) for score in scores]
-                    for name, scores in table.items()
-                }
-                for comparison, table in zip(self.comparisons, self.scores, strict=True)
-            },
-            "groups": {
-                comparison.metric: {
-                    name: [plain(score._asdict()) for score in scores]
-                    for name, scores in table.items()
-                }
-                for comparison, table in zip(self.comparisons, self.groups, strict=False)
-            },
+            "scores": self._plain(self.scores),
+            "groups": self._plain(self.groups),
+        }
+
+    def _plain(self, tables: _Scores) -> dict[str, Json]:
+        """Plain values of the tables of the comparisons."""
+        return {
+            comparison.metric: {
+                name or self._overall: [plain(score._asdict()) for score in scores]
+                for name, scores in table.items()
+            }
+            for comparison, table in zip(self.comparisons, tables, strict=False)
         }
 
     def __repr__(self) -> str:
@@ -271,8 +270,7 @@ def table_of(
     comparisons: Sequence[Comparison], intervals: Sequence[Sequence[Intervals]] | None = None
 ) -> ModelTable:
     """The table of comparisons of the same models, with the intervals of each score and model."""
-    limits = intervals or [()] * len(comparisons)
-    scores = tuple(map(_scores, comparisons, limits))
+    scores = tuple(map(_scores, comparisons, intervals or repeat(())))
     return ModelTable(comparisons[0].names, tuple(comparisons), scores)
 
 
@@ -280,51 +278,43 @@ def _scores(
     comparison: Comparison, intervals: Sequence[Intervals]
 ) -> dict[str, tuple[ModelScore, ...]]:
     """The scores of the models by class, that over all classes first."""
-    by_row: dict[str, dict[tuple[str, str], Difference]] = {_MEAN: {}}
+    by_row: dict[str, dict[tuple[str, str], Difference]] = {}
     for pair in comparison.pairs:
         for name, row in ((_MEAN, pair.overall), *((one.name, one) for one in pair.classes)):
             by_row.setdefault(name, {})[pair.a, pair.b] = row
-    limits = [_limits(one) for one in intervals] or [{}] * len(comparison.names)
+    limits = [{_MEAN: one.overall, **{row.name: row for row in one.classes}} for one in intervals]
     scores = {
         name: tuple(
             _score(comparison, rows, model, of_model.get(name))
-            for model, of_model in zip(comparison.names, limits, strict=True)
+            for model, of_model in zip(
+                comparison.names, limits or repeat({}, len(comparison.names)), strict=True
+            )
         )
         for name, rows in by_row.items()
     }
-    absent = [n for n, ones in scores.items() if n and all(math.isnan(one.value) for one in ones)]
-    return {name: ones for name, ones in scores.items() if name not in absent}
-
-
-def _limits(intervals: Intervals) -> dict[str, Interval]:
-    """The interval of each class and of the score over all classes."""
-    return {_MEAN: intervals.overall, **{interval.name: interval for interval in intervals.classes}}
+    return {
+        name: ones
+        for name, ones in scores.items()
+        if name == _MEAN or not all(math.isnan(one.value) for one in ones)
+    }
 
 
 def _score(
     comparison: Comparison, rows: _Rows, model: str, interval: Interval | None
 ) -> ModelScore:
     """The score of a model, with the interval if it is that of the same value."""
-    value = _value(rows, model)
-    best = _is_best(comparison, rows, model)
+    # Of each pair with the model: its value, how much better it is, and whether beyond chance.
+    sign = 1 if comparison.better == "higher" else -1
+    pairs = [
+        (row.a, -sign * row.delta, row.differs(comparison.level))
+        if model == a
+        else (row.b, sign * row.delta, row.differs(comparison.level))
+        for (a, b), row in rows.items()
+        if model in (a, b)
+    ]
+    value = pairs[0][0] if pairs else math.nan
+    is_best = all(ahead > 0 and differs for _, ahead, differs in pairs)
+    best = is_best and len(pairs) == len(comparison.names) - 1
     if interval is None or not math.isclose(interval.value, value, rel_tol=1e-9):
         return ModelScore(value, best=best)
     return ModelScore(value, interval.low, interval.high, best)
-
-
-def _value(rows: _Rows, model: str) -> float:
-    """The value of a model in the pairs that have it."""
-    values = (row.a if model == a else row.b for (a, b), row in rows.items() if model in (a, b))
-    return next(values, math.nan)
-
-
-def _is_best(comparison: Comparison, rows: _Rows, model: str) -> bool:
-    """Whether a model is better than every other, each beyond chance."""
-    sign, others = 1 if comparison.better == "higher" else -1, 0
-    for (a, b), row in rows.items():
-        if model in (a, b):
-            ahead = sign * (row.delta if model == b else -row.delta)
-            if not (ahead > 0 and row.differs(comparison.level)):
-                return False
-            others += 1
-    return others == len(comparison.names) - 1

@@ -286,7 +286,7 @@ def contest_of(
 ) -> Contest:
     """Models by a score: its limits, differences of pairs, and values of resamples."""
     units, score = scores[0].units, scores[0].score
-    limits = np.array([(one.low[0], one.high[0]) for one in of_models])
+    limits = np.array([one.ends for one in of_models])
     values = np.array([one.values[0] for one in of_models])
     if units.too_few_to_compare or not scores[0].is_smooth:
         unknown = np.full((len(values), len(values)), np.nan)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from segiou._support import numbers, text
-from segiou._support.numbers import shown, shown_change, with_unit
+from segiou._support.numbers import with_unit
 from segiou.inference.dependence import DECLARED, Caution
 from segiou.inference.paired import FEWEST_PERMUTED
 from segiou.inference.significance import is_significant, least_p
@@ -19,7 +19,6 @@ from segiou.inference.units import FEWEST_COMPARED, plural_of
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import (
         Comparison,
-        Difference,
         InfluentialImage,
         PairComparison,
     )
@@ -335,13 +334,6 @@ def _scope(comparison: Comparison) -> str:
         )
     rest = f"Other kinds of {images} and retraining are not covered."
     return f"Scope: {others}, with these trained models. {rest}{fixed}"
-
-
-def difference_cells(row: Difference, unit: str = "") -> tuple[str, str, str, str, str]:
-    """Name, both scores, difference and its interval."""
-    low, high, delta = (shown_change(x, unit) for x in (row.low, row.high, row.delta))
-    interval = "–" if math.isnan(row.low) else f"{low} to {high}"
-    return row.name, shown(row.a, unit), shown(row.b, unit), delta, interval
 
 
 def difference_head(pair: PairComparison, unit: str = "") -> str:

@@ -257,7 +257,9 @@ def _tested(
 class _Median:
     """The median of cases, with limits by order statistics, as a side of a difference."""
 
-    variance = 0.0
+    bounds = -math.inf, math.inf
+    freedom = math.nan
+    moves = np.zeros(0)  # units in both sides cause no correlation that is known
 
     def __init__(self, score: Statistic) -> None:
         assert score.median_of is not None
@@ -525,7 +527,7 @@ class _Scored:
         if self.units.kind == "batch":  # of the slice, and of the rest
             return 0, 0.0
         shared, mine, theirs = np.intersect1d(part.units, rest.units, return_indices=True)
-        if not len(shared) or isinstance(a, _Median | None) or isinstance(b, _Median | None):
+        if not len(shared) or a is None or b is None:
             return len(shared), 0.0
         return len(shared), correlation(a.moves, b.moves, mine, theirs)
 
@@ -543,7 +545,6 @@ class _Scored:
             if not classes.any():
                 return
         side = images.side(classes)
-        assert not isinstance(side, _Median)
         index = images.models[0].units.index
         x = np.bincount(index, column.numbers[known]) / np.bincount(index)
         if np.ptp(x) == 0:
@@ -567,8 +568,7 @@ def _ends(value: float, side: _Side | None, level: float) -> tuple[float, float]
     if side is None:
         return math.nan, math.nan
     down, up = side.reach(level)
-    bounds = (-math.inf, math.inf) if isinstance(side, _Median) else side.bounds
-    low, high = with_width(value - down, value + up, bounds)
+    low, high = with_width(value - down, value + up, side.bounds)
     return numbers.number_of(low), numbers.number_of(high)
 
 
