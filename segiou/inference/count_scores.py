@@ -40,7 +40,7 @@ def overall_score(
         scale=scale_of(name),
         each=lambda counts: function(counts)[:, None],
     )
-    return over_images(whole, aggregate)
+    return aggregated(whole, aggregate)
 
 
 class _ClassMean(NamedTuple):
@@ -119,11 +119,11 @@ def class_score(
         images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.of_images}
         score = replace(score, **images, occurs=None, weights=None, over=protocol.unit)
     if protocol.unit == "class":
-        return _over_classes(score, protocol)
-    return over_images(score, aggregate)
+        return _mean_of_classes(score, protocol)
+    return aggregated(score, aggregate)
 
 
-def over_images(
+def aggregated(
     score: Score, aggregate: Aggregate | None, keep: NDArray[np.bool_] | None = None
 ) -> Score:
     """The mean of a score over images (I), or over the images of each class (C)."""
@@ -141,7 +141,7 @@ def over_images(
     )
     if aggregate == "I":
         return replace(averaged, over="I")
-    return _over_classes(averaged, load_protocol("segiou"))
+    return _mean_of_classes(averaged, load_protocol("segiou"))
 
 
 def addends(values: Floats) -> Floats:
@@ -158,7 +158,7 @@ def means_of(sums: NDArray[Any]) -> Floats:
     return np.where(infinite > 0, np.inf, ratio(finite, defined))
 
 
-def _over_classes(score: Score, protocol: Protocol) -> Score:
+def _mean_of_classes(score: Score, protocol: Protocol) -> Score:
     """The mean over classes, under a protocol, of means over images."""
     means = score.evaluate
 

@@ -89,8 +89,7 @@ class SameImages(NamedTuple):
                 unit = unit_of_pixels(run)
                 scored.append(scored_counts(counts, *options, ids, pixel_unit=unit))
                 continue
-            place = {id: i for i, id in enumerate(run.ids)}
-            scored.append(images.take(ids, [place[id] for id in ids]))
+            scored.append(images.in_order(ids))
         if key is not None:
             _check_plans(self.runs, self.names, key)
         return scored
@@ -163,13 +162,21 @@ def classes_in_common(
     return np.ones(len(names), bool) if keep is None else keep
 
 
+def without_uncommon(
+    images: list[ScoredImages], score: Score, scored: Sequence[Any]
+) -> tuple[list[ScoredImages], tuple[str, ...]]:
+    """Images of models with means over the classes in common, and the names of the others."""
+    if (keep := common_classes(score, scored)) is None:
+        return images, ()
+    names = tuple(name for name, kept in zip(score.names, keep, strict=True) if not kept)
+    return [one.over_classes(keep) for one in images], names
+
+
 class Common(NamedTuple):
     """Scores of several models over the classes that all of them score."""
 
     images: list[ScoredImages]
     scores: list[Statistic]
-    keep: NDArray[np.bool_] | None
-    """The classes in common; None if these are all."""
     uncommon: tuple[str, ...] = ()
     """Names of the classes of the mean that are left out."""
     protocol_scores: tuple[float, ...] = ()
@@ -179,17 +186,13 @@ class Common(NamedTuple):
     def of(cls, images: list[ScoredImages], units: Units, aggregate: Aggregate | None) -> Common:
         """The scores over some units."""
         every = [one.over(units, aggregate) for one in images]
-        if (keep := common_classes(every[0].score, [score.has_scores for score in every])) is None:
-            return cls(images, every, None)
-        images = [one.over_classes(keep) for one in images]
-        names = zip(every[0].score.names, keep, strict=True)
-        return cls(
-            images,
-            [one.over(units, aggregate) for one in images],
-            keep,
-            tuple(name for name, is_kept in names if not is_kept),
-            tuple(float(score.values[0]) for score in every),
+        images, uncommon = without_uncommon(
+            images, every[0].score, [one.has_scores for one in every]
         )
+        if not uncommon:
+            return cls(images, every)
+        scores = [one.over(units, aggregate) for one in images]
+        return cls(images, scores, uncommon, tuple(float(score.values[0]) for score in every))
 
 
 def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:

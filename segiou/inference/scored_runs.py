@@ -12,7 +12,7 @@ import numpy as np
 from segiou._support.arguments import check_kind, read_several, refuse_kind
 from segiou._support.text import did_you_mean
 from segiou.counting.counts import Counts
-from segiou.inference.count_scores import class_score, over_images
+from segiou.inference.count_scores import aggregated, class_score
 from segiou.inference.statistics import ScoredImages, scored_counts
 from segiou.inference.units import HasCounts, ImageParts, Metric
 from segiou.measures.registry import flag_of, measure_of_score
@@ -93,7 +93,7 @@ def images_of_name(
     rule = {"grouped_truth_only": skips_other_classes(one, protocol)}
     counts, names = run.structure_counts([*members.values()], **rule), tuple(members)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
-    score_by = partial(over_images, structure_score(one.score, names))
+    score_by = partial(aggregated, structure_score(one.score, names))
     return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)
 
 
@@ -161,5 +161,5 @@ def _scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages
             msg = f"{name} has {noun} counts without {metric}; rescore with {flag}{hint}"
         raise ValueError(msg)
     images = ImageParts.of(run.parts(plan.key))
-    score_by = partial(over_images, plan.scores[metric])
+    score_by = partial(aggregated, plan.scores[metric])
     return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)

@@ -287,10 +287,11 @@ class ScoredImages:
         """The score of the data set, or of the unit of the protocol."""
         return self.score_by(None)
 
-    def take(self, ids: tuple[str, ...], places: Sequence[int]) -> ScoredImages:
-        """Some images of a measure or of structures, by position."""
-        (parts,) = self.images.parts()
-        taken = parts.take(places) if isinstance(parts, Parts) else parts[[*places]]
+    def in_order(self, ids: tuple[str, ...]) -> ScoredImages:
+        """Images of a measure or of structures by their ids."""
+        (parts,), own = self.images.parts(), {id: i for i, id in enumerate(self.ids or ())}
+        places = [own[id] for id in ids]
+        taken = parts.take(places) if isinstance(parts, Parts) else parts[places]
         return replace(self, images=ImageParts.of(taken), ids=ids)
 
     def over_classes(self, keep: NDArray[np.bool_]) -> ScoredImages:

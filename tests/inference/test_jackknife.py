@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from segiou import Counts, Protocol, compare, confidence_intervals, score
-from segiou.analysis.comparison.recipes import Crossed, across_runs
+from segiou.analysis.comparison.recipes import Crossed, mean_of_runs
 from segiou.inference import jackknife, statistic, units_of
 from segiou.inference.leave_one_out import Jackknife, correlation
 from segiou.inference.paired import Paired
@@ -274,7 +274,7 @@ def crossed(a, b):
 
 def of_images(a, b):
     """Standard errors of the difference of the means, without training runs."""
-    return Paired.of(across_runs(a), across_runs(b)).limits(0.95).standard_error
+    return Paired.of(mean_of_runs(a), mean_of_runs(b)).limits(0.95).standard_error
 
 
 def runs_of(lift, seeds, images=30):
@@ -283,7 +283,7 @@ def runs_of(lift, seeds, images=30):
 
 def test_the_mean_over_runs_is_the_mean_of_their_scores():
     runs = runs_of(0, (0, 1, 2))
-    mean = across_runs(runs)
+    mean = mean_of_runs(runs)
     assert mean.values == pytest.approx(np.mean([run.values for run in runs], 0))
     assert mean.left_out == pytest.approx(np.mean([run.left_out for run in runs], 0))
 

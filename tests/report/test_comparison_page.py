@@ -46,6 +46,16 @@ def test_page_says_what_the_comparison_holds(runs, found):
     assert "out/small" not in page[: page.index('id="making"')]
 
 
+def test_the_page_names_classes_that_the_means_exclude():
+    truths = [[[0, 0, 0, 0, 1, 1]]] * 6
+    first = segiou.score(truths, [[[0, 0, 0, 1, 1, 1]]] * 6, labels=3, name="x")
+    second = segiou.score(truths, [[[0, 0, 0, 1, 1, 2]]] * 6, labels=3, name="y")
+    page = render_comparison(compare(first, second), first, second)
+    words = " ".join(unescape(re.sub(r"<[^>]+>", "", page)).replace("\u2060", "").split())
+    covered = "The means cover the classes that both models score: class 2 has a score for y only."
+    assert covered in words.replace("\xa0", " ")
+
+
 def test_three_models_are_ranked(runs, found):
     third = scored(0.0, name="perfect")
     three = compare(*runs, third, resamples=100, permutations=100)

@@ -28,7 +28,7 @@ from segiou.analysis.comparison.ranking import (
     contest_of,
     placed,
 )
-from segiou.analysis.comparison.recipes import Crossed, across_runs
+from segiou.analysis.comparison.recipes import Crossed, mean_of_runs
 from segiou.analysis.comparison.result import (
     Comparison,
     Difference,
@@ -175,7 +175,7 @@ def compare(
     return compared.comparison()
 
 
-def _over(
+def _statistics(
     recipes: Sequence[Sequence[ScoredImages]], units: Units, aggregate: Aggregate | None
 ) -> list[list[Statistic]]:
     """Scores of the runs of each recipe over units; models exchange the cases of medians."""
@@ -306,14 +306,25 @@ class _Compared:
     def models(self, design: Design, places: Sequence[int]) -> list[_Model]:
         """Some models over units."""
         images = [self.images[place] for place in places]
-        trained = _over(images, design.units, self.aggregate)
+        trained = _statistics(images, design.units, self.aggregate)
         is_same = design.units is design.images
-        alone = trained if is_same else _over(images, design.images, self.aggregate)
-        means = [across_runs(statistics) for statistics in trained]
+        alone = trained if is_same else _statistics(images, design.images, self.aggregate)
+        means = [*map(mean_of_runs, trained)]
         drawn = self.how.drawn(means) if self.is_drawn else repeat(None)
-        of_cases = (np.mean([one.of_images() for one in several], 0) for several in images)
-        several = [self.names[i] for i in places], [self.counts[i] for i in places], trained, means
-        return [*map(_Model, *several, map(across_runs, alone), of_cases, drawn)]
+        return [
+            _Model(
+                name=self.names[place],
+                counts=self.counts[place],
+                runs=runs,
+                score=mean,
+                alone=mean_of_runs(single),
+                cases=np.mean([one.of_images() for one in self.images[place]], 0),
+                drawn=values,
+            )
+            for place, runs, mean, single, values in zip(
+                places, trained, means, alone, drawn, strict=False
+            )
+        ]
 
     def comparison(self) -> Comparison:
         """All pairs and the ranking."""

@@ -44,9 +44,9 @@ from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import (
     Common,
     check_runs,
-    common_classes,
     names_of,
     same_images,
+    without_uncommon,
 )
 from segiou.inference.resampling import Resampling
 from segiou.inference.scored_runs import unit_of_pixels
@@ -303,16 +303,12 @@ class _Scored:
     @cached_property
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
-        score, values = self.score, [images.of_rows() for images in self.images]
-        keep = common_classes(score, [~np.isnan(of_run[:, 1:]).all(0) for of_run in values])
-        if keep is None:
+        defined = [~np.isnan(one.of_rows()[:, 1:]).all(0) for one in self.images]
+        images, uncommon = without_uncommon(self.images, self.score, defined)
+        if not uncommon:
             return self
-        return replace(
-            self,
-            images=[images.over_classes(keep) for images in self.images],
-            uncommon=tuple(name for name, kept in zip(score.names, keep, strict=True) if not kept),
-            protocol_scores=tuple(mean(self.cases).tolist()),
-        )
+        scores = tuple(mean(self.cases).tolist())
+        return replace(self, images=images, uncommon=uncommon, protocol_scores=scores)
 
     @cached_property
     def cases(self) -> Floats:

@@ -17,7 +17,7 @@ from segiou.inference.units import FEWEST_COMPARED, ManyRows
 from segiou.metrics.ratio import Floats
 
 
-def across_runs(runs: Sequence[Statistic]) -> Statistic:
+def mean_of_runs(runs: Sequence[Statistic]) -> Statistic:
     """The mean of a score over training runs on the same units."""
     if len(runs) == 1:
         return runs[0]
@@ -96,7 +96,7 @@ class Crossed:
                 "pass single runs"
             )
             raise ValueError(msg)
-        first, second = across_runs(a), across_runs(b)
+        first, second = mean_of_runs(a), mean_of_runs(b)
         units, seen = len(a[0].units), np.minimum(first.seen, second.seen)
         steps = np.concatenate([*steps_of(second)]) - np.concatenate([*steps_of(first)])
         images = (steps**2).sum(0)

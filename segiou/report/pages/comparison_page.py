@@ -138,9 +138,13 @@ def _words_context(comparison: Comparison, pair: PairComparison) -> dict[str, An
     method = [
         line.partition(": ") for line in comparison_text.method(comparison, pair, options=False)
     ]
+    evidence = (
+        comparison_text.evidence(comparison, pair),
+        comparison_text.coverage(comparison, pair),
+    )
     return {
         "verdict": comparison_text.verdict(comparison, pair),
-        "evidence": comparison_text.evidence(comparison, pair),
+        "evidence": [line for line in evidence if line],
         "caution": comparison_text.caution(comparison, pair),
         "significant": significant_text(comparison, pair),
         "contributions": comparison_text.contributions(comparison, pair),
