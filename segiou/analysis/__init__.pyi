@@ -4,6 +4,8 @@ from segiou.analysis.comparison.influential import Influence as Influence, influ
 from segiou.analysis.comparison.model_table import (
     ModelScore as ModelScore,
     ModelTable as ModelTable,
+    SideBySide as SideBySide,
+    compare_scores as compare_scores,
     model_table as model_table,
 )
 from segiou.analysis.comparison.rank_runs import rank as rank
@@ -13,10 +15,6 @@ from segiou.analysis.comparison.result import (
     Difference as Difference,
     InfluentialImage as InfluentialImage,
     PairComparison as PairComparison,
-)
-from segiou.analysis.comparison.side_by_side import (
-    SideBySide as SideBySide,
-    compare_scores as compare_scores,
 )
 from segiou.analysis.gap.baselines import (
     Baseline as Baseline,

@@ -152,7 +152,7 @@ def _compare_scores(
     runs: Sequence[Run], metrics: list[str], parsed: argparse.Namespace, options: dict[str, Any]
 ) -> None:
     """Compare by several scores."""
-    from segiou.analysis.comparison.side_by_side import compare_scores
+    from segiou.analysis.comparison.model_table import compare_scores
     from segiou.cli.output import write_finding
 
     several = compare_scores(*runs, metrics=metrics, **options)

@@ -157,9 +157,9 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     return tuple(candidates)
 
 
-def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
+def sequences_of(ids: Sequence[str], names: Sequence[Any]) -> Sequences:
     """Sequences of given names, each in the order of the numbers in its ids."""
-    return _sequences(ids, names, pattern, _Order.of(_parts_of(ids)))
+    return _sequences(ids, names, "", _Order.of(_parts_of(ids)))
 
 
 def _parts_of(ids: Sequence[str]) -> list[tuple[str, ...]]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_kind, read_several
 from segiou.counting.counts import Counts
 from segiou.inference.count_scores import Aggregate, class_score, overall_score
-from segiou.inference.least_steps import least_steps
 from segiou.inference.units import (
     MOST_RESAMPLED,
     ImageParts,
@@ -39,6 +38,8 @@ OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
     name: one.function for name, one in PIXEL_SCORES.items() if not one.per_class
 }
 _EXACT = 2**53
+#: Most numbers of the changed images of a score that is not a mean of classes.
+_MOST_CHANGED = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Statistic:
         """Smallest change of each value by one pixel, (1 + C,); NaN if unknown."""
         if self.images is None:
             return np.full(1 + len(self.score.names), np.nan)
-        return least_steps(self.images, self.score, self.whole)
+        return _least_steps(self.images, self.score, self.whole)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -474,3 +475,37 @@ def _has_classes(name: str, metric: Callable[[Counts], Floats], some: Counts) ->
             )
             raise ValueError(msg)
     return found[1:] == shape
+
+
+def _least_steps(images: ImageParts, score: Score, whole: NDArray[np.number]) -> Floats:
+    """Smallest distance from each value if one pixel of an image changes, (1 + C,); or NaN."""
+    values = score.evaluate(whole)
+    least = np.full(len(values), np.inf)
+    by_class = score.weights is None and images.number * images.width**2 <= _MOST_CHANGED
+    for part in images.parts():
+        if not isinstance(part, Counts):
+            return np.full(len(values), np.nan)
+        before = score.sums(part)
+        for changed in _one_pixel(part, np.ones((1, images.width), bool)):
+            steps = np.abs(score.evaluate(whole + (score.sums(changed) - before)) - values)
+            least[1:] = np.minimum(least[1:], _smallest(steps)[1:])
+        for changed in _one_pixel(part, np.eye(images.width * by_class, images.width, dtype=bool)):
+            steps = np.abs(score.evaluate(whole + (score.sums(changed) - before)) - values)
+            least[0] = min(least[0], _smallest(steps)[0])
+    return np.where(np.isfinite(least), least, np.nan)
+
+
+def _one_pixel(counts: Counts, several: NDArray[np.bool_]) -> Iterator[Counts]:
+    """Counts with one pixel of some classes missed, found, or false positive in each image."""
+    tp, fp, fn, tn = counts.tp, counts.fp, counts.fn, counts.tn
+    for classes in several:
+        missed, found, false = (np.where(x > 0, classes, 0).astype(np.int64) for x in (tp, fn, tn))
+        yield Counts.trusted(tp - missed, fp, fn + missed, tn)
+        yield Counts.trusted(tp + found, fp, fn - found, tn)
+        yield Counts.trusted(tp, fp + false, fn, tn - false)
+
+
+def _smallest(steps: Floats) -> Floats:
+    """The smallest positive step of each column."""
+    smallest: Floats = np.where(steps > 0, steps, np.inf).min(0)
+    return smallest

@@ -17,6 +17,7 @@ from segiou._support.arguments import (
     names_options,
     read_several,
 )
+from segiou._support.options import option
 from segiou.analysis.comparison.case_ranks import (
     Missing,
     Scheme,
@@ -65,6 +66,18 @@ from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
 _AGGREGATES = ("D", "I", "C", "median")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options(Resampling):
+    """Options of :func:`rank`, which documents them."""
+
+    draws: int = option(1000, check_integer, 0)
+    alpha: float = option(0.05, check_number, 0, 1)
+    scheme: Scheme = "aggregate-then-rank"
+    ties: Ties = "min"
+    missing: Missing | None = None
+    aggregate: Any = None
 
 
 @names_options
@@ -151,11 +164,10 @@ def rank(
     >>> [(model.name, model.value, model.rank) for model in found.models]
     [('new', 1.0, 1.0), ('old', 2.0, 2.0)]
     """
-    check_integer("draws", draws, 0)
-    how = Resampling.of(locals())
-    check_number("alpha", alpha, 0, 1)
+    how = _Options.of(locals())
     check_ranking(scheme, ties, missing)
     aggregate = _checked_aggregate(scheme, aggregate, draws)
+    how = replace(how, aggregate=aggregate)
     run_names, several = _named_runs(runs, names)
     scores = _metrics(by)
     in_cases = _ranks_cases(scheme, aggregate, missing)
@@ -163,18 +175,7 @@ def rank(
     scored = [_Scored.of(several, run_names, key, protocol, partial=some) for key in scores]
     first, cases = scored[0], scored[0].of_images(finite=True)
     design = how.design(first.ids, len(first.ids), lambda: [*cases])
-    setup = _Setup(
-        scheme=scheme,
-        aggregate=aggregate,
-        missing=missing,
-        ties=ties,
-        alpha=alpha,
-        units=design.units,
-        ids=first.ids,
-        cases=cases,
-        draws=draws,
-        how=how,
-    )
+    setup = _Setup(how, design.units, first.ids, cases)
     contests = [setup.contest(score, in_cases=in_cases) for score in scored]
     ranks = [ranks_of(contest.values, contest.better, ties) for contest in contests]
     is_combined = len(scored) > 1
@@ -325,24 +326,17 @@ class _Scored:
 
 
 class _Setup(NamedTuple):
-    """Options of a ranking."""
+    """Options of a ranking, its units, and the score of each image for the units of pairs."""
 
-    scheme: str
-    aggregate: str | None
-    missing: Missing | None
-    ties: str
-    alpha: float
+    how: _Options
     units: Units
     ids: tuple[str, ...]
     cases: Floats
-    """The score of each image, for the units of pairs."""
-    draws: int
-    how: Resampling
 
     def contest(self, scored: _Scored, *, in_cases: bool) -> Contest:
         """Values of the models by one score."""
         if not in_cases:
-            aggregate: Any = self.aggregate
+            aggregate: Any = self.how.aggregate
             common = Common.of(scored.images, self.units, aggregate)
             ranked = self.of_images(common.images, aggregate)
             return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
@@ -352,26 +346,25 @@ class _Setup(NamedTuple):
 
     def of_cases(self, scored: _Scored) -> Contest:
         """Values of the models from the score of each image."""
+        how, better = self.how, scored.score.better
         # Images without a score of any model, such as those without the class, are not cases.
         kept = ~np.isnan(scored.cases).all(0)
-        cases = np.full(scored.cases.shape, np.nan)
-        cases[:, kept] = prepared_cases(
-            scored.cases[:, kept], self.scheme, scored.score.better, self.ties, self.missing
-        )
-        score = _RANKS if self.scheme == "rank-then-aggregate" else scored.score
-        if self.aggregate == "median":
+        cases, known = np.full(scored.cases.shape, np.nan), scored.cases[:, kept]
+        cases[:, kept] = prepared_cases(known, how.scheme, better, how.ties, how.missing)
+        score = _RANKS if how.scheme == "rank-then-aggregate" else scored.score
+        if how.aggregate == "median":
             return _unknown(medians(cases), score.better)
         means = [_case_mean(row, score) for row in cases]
-        if self.scheme == "test-then-rank":
-            claims = self._replace(draws=0).of_images(means, None).p
-            return self.tests(cases, scored.score.better)._replace(claims=claims)
+        if how.scheme == "test-then-rank":
+            claims = self._replace(how=replace(how, draws=0)).of_images(means, None).p
+            return self.tests(cases, better)._replace(claims=claims)
         return self.of_images(means, None)
 
     def of_images(self, images: Sequence[ScoredImages], aggregate: Aggregate | None) -> Contest:
         """Values, intervals and tests of smooth scores."""
         statistics = [model.over(self.units, aggregate) for model in images]
         if not statistics[0].is_smooth:
-            if self.draws:
+            if self.how.draws:
                 raise _no_bootstrap()
             values = np.array([statistic.values[0] for statistic in statistics])
             return _unknown(values, statistics[0].score.better)
@@ -381,7 +374,7 @@ class _Setup(NamedTuple):
             duels[i, j] = self.duel(*(images[place].over(units, aggregate) for place in (i, j)))
         level = self.how.level
         limits = [limits_by("jackknife", statistic, level=level) for statistic in statistics]
-        drawn = resampled(statistics, self.draws, self.how.seed) if self.draws else []
+        drawn = resampled(statistics, self.how.draws, self.how.seed) if self.how.draws else []
         return contest_of(statistics, limits, duels, drawn)
 
     def units_of(self, i: int, j: int) -> Units:
@@ -400,17 +393,17 @@ class _Setup(NamedTuple):
         """Shares of the other models that are beaten, on images and on resamples."""
         p = signed_rank_tests(cases, better)
         drawn = None
-        if self.draws and not self.units.too_few:
+        if self.how.draws and not self.units.too_few:
             number, images = len(self.units), cases.shape[1]
             batches = (
                 signed_rank_tests(cases, better, times[:, self.units.index])
-                for times in times_drawn(self.draws, number, images, self.how.seed)
+                for times in times_drawn(self.how.draws, number, images, self.how.seed)
             )
-            drawn = np.concatenate([beaten(batch, self.alpha) for batch in batches])
+            drawn = np.concatenate([beaten(batch, self.how.alpha) for batch in batches])
         # The tests take images as independent, so they give sets of ranks for images only.
         sets = p[0] if self.units.kind == "image" else np.full(p[0].shape, np.nan)
         nowhere = np.full((len(cases), 2), np.nan)
-        return Contest(beaten(p, self.alpha)[0], "higher", nowhere, sets, drawn)
+        return Contest(beaten(p, self.how.alpha)[0], "higher", nowhere, sets, drawn)
 
 
 #: Ranks of a model on images, as a score.

@@ -100,19 +100,14 @@ def _adjustment(comparison: Comparison) -> list[str]:
         return []
     adjusted = f"are Holm-adjusted over the {len(comparison.pairs)} pairs"
     best = ""
-    if _has_lead(comparison):
+    first, second = comparison.ranking[:2]
+    if first.rank < second.rank:
         best = (
-            f" The claim that {comparison.ranking[0].name} is best needs no adjustment; its p is "
+            f" The claim that {first.name} is best needs no adjustment; its p is "
             "the largest of its pairs (Hung and Fithian 2019)."
         )
     name = comparison.pairs[0].overall.name
     return [f"Pairs: intervals and p-values of {name} {adjusted}.{best}"]
-
-
-def _has_lead(comparison: Comparison) -> bool:
-    """Whether one model ranks first."""
-    first, second = comparison.ranking[:2]
-    return first.rank < second.rank
 
 
 def _pooling(comparison: Comparison) -> list[str]:
