@@ -113,7 +113,7 @@ class Paired:
 
     @property
     def p(self) -> Floats:
-        """Of the score, then of the classes."""
+        """P-values of the score, then of the classes."""
         return np.array([change.p for change in self.changes])
 
     def spread(self, units: int, level: float) -> tuple[float, float]:
@@ -154,7 +154,7 @@ class Resampled:
 
     @property
     def p(self) -> Floats:
-        """Of the score, then of the classes."""
+        """P-values of the score, then of the classes."""
         return self.permuted.p
 
     def limits(self, level: float) -> Limits:
