@@ -234,9 +234,9 @@ def from_bytes(
     )
     if raw is not None:
         return raw
-    from segiou.masks.formats.image_files import from_image
+    from segiou.masks.formats.image_files import read_pixels
 
-    return from_image(data, path, scratch)
+    return read_pixels(data, path, scratch)
 
 
 def _read_by_magic(
@@ -256,9 +256,9 @@ def _read_by_magic(
         values, spacing = npz_mask(data, path, key, fits, floats=floats)
         return RawMask(values, "npz", "NPZ", spacing=spacing)
     if data[:4] in TIFF_MAGIC:
-        from segiou.masks.formats.tiff import from_tiff
+        from segiou.masks.formats.tiff import read_tiff
 
-        return from_tiff(data, path, floats=floats)
+        return read_tiff(data, path, floats=floats)
     return None
 
 

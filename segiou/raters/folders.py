@@ -23,7 +23,7 @@ from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.colors import ReadPalette
-from segiou.masks.formats.slicer import joined, values_of, with_values
+from segiou.masks.formats.slicer import assign_values, joined, values_of
 from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
 from segiou.masks.raw_mask import RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
@@ -243,7 +243,7 @@ def _decoded(
     if not (reading.array_axes or raw.volume or raw.spacing) and not raw.is_color:
         raw = raw._replace(values=raw.values.reshape(image_shape(raw.values.shape)))
         check_is_volume(tuple(raw.values.shape), path)
-    raw = with_values(raw, segments, path)
+    raw = assign_values(raw, segments, path)
     return np.asarray(to_labels(raw, path, options.labels, pages=True)), raw.volume
 
 
@@ -395,7 +395,7 @@ class ConsensusWriter:
         """Write the mask of a case; FileExistsError if a file is in its place."""
         from PIL import Image
 
-        votes = case.votes.of_experts(self.experts)
+        votes = case.votes.expert_votes(self.experts)
         chosen = consensus(votes, self.rule)[case.pattern]
         void = 255 if case.classes <= 255 else 65535
         mask = np.where(chosen < 0, void, chosen).astype(np.uint8 if void == 255 else np.uint16)

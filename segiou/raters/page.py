@@ -58,7 +58,7 @@ class CaseMaps:
 
     def add(self, id: str, votes: Votes, inverse: NDArray[np.int64]) -> None:
         """Draw the map of a case from its votes and the pattern of each pixel."""
-        expert_votes = votes.of_experts(self.experts)
+        expert_votes = votes.expert_votes(self.experts)
         table = expert_votes.table(1 + int(expert_votes.patterns.max(initial=0)))
         total = table.sum(1)
         share = np.where(total > 0, 1 - table.max(1) / np.maximum(total, 1), 0.0)

@@ -100,13 +100,13 @@ class _Over(NamedTuple):
         """K values of sums (N, F) of cases with intervals; ``seen`` (N, K) are cases with one."""
         number = seen.shape[1]
 
-        def with_overall(totals: NDArray[Any]) -> Floats:
+        def evaluate_with_mean(totals: NDArray[Any]) -> Floats:
             values = evaluate(totals)
             return np.concatenate([np.full((*values.shape[:-1], 1), np.nan), values], axis=-1)
 
         names = tuple(map(str, range(number)))
         score = Score(
-            "", "", names, lambda parts: parts, with_overall, overall=OVERALL, scale=scale
+            "", "", names, lambda parts: parts, evaluate_with_mean, overall=OVERALL, scale=scale
         )
         of_units = self.units.sums(seen.astype(np.int64)) > 0
         units_seen = np.concatenate([[0], of_units.sum(0)])
@@ -169,7 +169,7 @@ def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over
     """Agreement, unanimity, Fleiss' kappa and Krippendorff's alpha of the experts."""
     complete, tables = [], []
     for case in votes:
-        panel = case.of_experts(experts)
+        panel = case.expert_votes(experts)
         table = panel.table(num_classes)
         tables.append(coincidences(table, panel.pixels).ravel())
         full = (table.sum(1) == experts) & panel.has_case.all()

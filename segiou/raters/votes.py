@@ -53,7 +53,7 @@ class Votes(NamedTuple):
         has_case = np.array([mask is not None for mask in masks])
         return cls(patterns.astype(np.int64), pixels, has_case), inverse.reshape(shape)
 
-    def of_experts(self, experts: int) -> Votes:
+    def expert_votes(self, experts: int) -> Votes:
         """The votes of the first raters, without those of a model."""
         return Votes(self.patterns[:, :experts], self.pixels, self.has_case[:experts])
 

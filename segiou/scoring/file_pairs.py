@@ -15,7 +15,6 @@ from segiou._support.text import listed, plural
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import presets_with
 from segiou.masks.colors import (
-    PALETTE_SUFFIXES,
     PaletteUse,
     clash,
     clash_of_sides,
@@ -25,8 +24,6 @@ from segiou.masks.colors import (
     used_indices,
 )
 from segiou.masks.finding import IS_A_FILE, split_ending
-from segiou.masks.raw_mask import MaskError
-from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.class_files import class_layout, folders_of_masks, object_layout
 from segiou.masks.sources.folders import LocalFolder, Source
@@ -36,6 +33,7 @@ from segiou.masks.sources.pairing import Pair, Pairing, listed_files, pair_folde
 from segiou.scoring.job import Job
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import DataError
+from segiou.scoring.trials import palette_files
 
 
 def _check_layout(files: Mapping[str, str], labels: LabelSet, where: str) -> None:
@@ -126,10 +124,6 @@ def _check_different_files(pairing: Pairing, truth: Source, pred: Source) -> Pai
     return pairing
 
 
-#: Files of a side whose palettes are compared, and their most bytes.
-_PALETTES, _LARGE = 40, 1 << 24
-
-
 def check_palettes(
     sides: Iterable[tuple[Source, Sequence[str]]], labels: LabelSet, *, alike: bool = True
 ) -> None:
@@ -163,18 +157,10 @@ def _palettes_in(source: Source, paths: Sequence[str]) -> Iterator[PaletteUse]:
     """Palettes of a sample of the files of a place, unless an option determines the reading."""
     if isinstance(source, AdjustedSource) and source.reading.read_palette is not None:
         return
-    for path in paths[:: max(1, -(-len(paths) // _PALETTES))]:
-        if not path.lower().endswith(PALETTE_SUFFIXES):
+    for path, mask in palette_files(source, paths):
+        if not mask.palette:
             return
-        try:
-            if (source.stamp(path).size or 0) > _LARGE:
-                continue
-            raw = from_bytes(source.read(path)[0], path)
-        except (MaskError, OSError):  # reported when the pair is scored
-            continue
-        if not raw.palette:
-            return
-        yield path, raw.palette, used_indices(raw)
+        yield path, mask.palette, used_indices(mask)
 
 
 def _files_of_both(truth: Source, pred: Source) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -47,7 +47,7 @@ def segments_of(read: Iterable[FileContent | Problem]) -> Iterator[tuple[tuple[s
             yield content.mask.volume.segments
 
 
-def with_segment_values(
+def assign_segment_values(
     content: FileContent | Problem, wanted: Mapping[str, int]
 ) -> FileContent | Problem:
     """The content with the wanted values for its named segments, as it is scored."""
@@ -66,7 +66,7 @@ def with_segment_values(
     return replace(content, pixels=pixels, mask=content.mask._replace(volume=volume))
 
 
-def with_greys_as_values(
+def greys_to_values(
     read: Sequence[FileContent | Problem], labels: LabelSet | None
 ) -> list[FileContent | Problem]:
     """The files with colours that are all grey as values, as they are scored without colours."""

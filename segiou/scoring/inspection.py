@@ -30,10 +30,10 @@ from segiou.scoring.file_pairs import files_of, pair_sources, pairing_problems
 from segiou.scoring.file_values import (
     IN_NO_SHAPE,
     FileContent,
+    assign_segment_values,
+    greys_to_values,
     read_values,
     segments_of,
-    with_greys_as_values,
-    with_segment_values,
 )
 from segiou.scoring.label_set_match import (
     GOOD,
@@ -279,9 +279,7 @@ def inspect_folder(
     segments = joined(segments_of(read))
     of_classes = {name: v for name, v in values_of(labels).items() if name in segments}
     values = joined([of_classes.items(), *segments_of(read)])
-    matched = [
-        with_segment_values(content, values) for content in with_greys_as_values(read, labels)
-    ]
+    matched = [assign_segment_values(content, values) for content in greys_to_values(read, labels)]
     masks, preds = matched[: len(paths)], matched[len(paths) :]
     inspection = _add_palette(summary_of(str(folder), masks, labels), masks, labels)
     if not single and (layout := class_layout(source.find())):
@@ -323,10 +321,10 @@ def _disagreements(pairing: Pairing, read: Sequence[FileContent | Problem]) -> t
         if pair.truth in files and pair.pred in files:
             truth, pred = files[pair.truth], files[pair.pred]
             if truth.mask.volume is not None and pred.mask.volume is not None:
-                from segiou.masks.formats.slicer import in_one_extent
+                from segiou.masks.formats.slicer import common_extent
                 from segiou.masks.formats.volumes import geometry_difference
 
-                volumes = in_one_extent(truth.mask.volume, pred.mask.volume)
+                volumes = common_extent(truth.mask.volume, pred.mask.volume)
                 if difference := geometry_difference(*volumes):
                     problems.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
             elif truth.shape != pred.shape:

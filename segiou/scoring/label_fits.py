@@ -23,7 +23,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.labels.loading import labelset_names, load_labels, presets_with
 from segiou.masks.sources.pairing import Pair
-from segiou.scoring.file_values import FileContent, read_values, with_greys_as_values
+from segiou.scoring.file_values import FileContent, greys_to_values, read_values
 from segiou.scoring.inspection import summary_of
 from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
@@ -198,9 +198,9 @@ def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
     sides = options.labels, options.pred_labels
     values = {v for labels in sides for v in labels.declared_values}.union(options.ignore)
     read = [read_values(scorer.truth_source, pair.truth) for pair in pairs]
-    truths = with_greys_as_values(read, sides[0])
+    truths = greys_to_values(read, sides[0])
     read = [read_values(scorer.pred_source, pair.pred) for pair in pairs]
-    preds = with_greys_as_values(read, sides[1])
+    preds = greys_to_values(read, sides[1])
     for content in (*truths, *preds):
         if not isinstance(content, FileContent) or content.what == "names":
             return None

@@ -157,9 +157,9 @@ class PairScorer:
 
     def _open_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> OpenMask:
         if raw.volume is not None:
-            from segiou.masks.formats.slicer import values_of, with_values
+            from segiou.masks.formats.slicer import assign_values, values_of
 
-            raw = with_values(raw, {**dict(self.segments), **values_of(labels)}, path)
+            raw = assign_values(raw, {**dict(self.segments), **values_of(labels)}, path)
         # Only pixels are counted: classes may overlap.
         sets = () if self.header.plans else raw.sets
         how = {"allow_lossy": self.reading.allow_lossy, "pages": True}
@@ -272,13 +272,13 @@ class PairScorer:
         )
         if not is_plain or not (volumes[0].segments or volumes[1].segments):
             return truth, pred
-        from segiou.masks.formats.slicer import in_one_extent
+        from segiou.masks.formats.slicer import common_extent
         from segiou.masks.formats.volumes import reorient
 
         other = volumes[1]
         if self.reading.geometry == "reorient" and other.orientation != volumes[0].orientation:
             other = reorient(other, volumes[0])
-        sides = zip((truth, pred), in_one_extent(volumes[0], other), strict=True)
+        sides = zip((truth, pred), common_extent(volumes[0], other), strict=True)
         first, second = (replace(side, values=new.values, volume=new) for side, new in sides)
         return first, second
 

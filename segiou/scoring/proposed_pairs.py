@@ -20,10 +20,10 @@ from segiou.scoring.file_pairs import pair_sources
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.segment_classes import has_segments, segments_in
-from segiou.scoring.trials import sampled, tried
+from segiou.scoring.trials import LARGE, sampled, tried
 
-#: Pairs of a proposal that are scored, and the most bytes of a file.
-_SAMPLE, _LARGE = 8, 1 << 24
+#: Pairs of a proposal that are scored.
+_SAMPLE = 8
 #: Factor by which other pairs must raise the mean IoU of pairs that can be scored.
 _MUCH = 1.5
 
@@ -152,7 +152,7 @@ def _trial(proposal: Proposal, job: Job, given: Job) -> Trial | None:
         for pair in pairs
         for source, path in zip(job.sources, pair.sides, strict=True)
     ]
-    if max(sizes, default=0) > _LARGE:
+    if max(sizes, default=0) > LARGE:
         return None
     try:
         header = job.header(pairing, len(pairing.pairs))

@@ -8,13 +8,12 @@ from typing import Any
 
 from segiou.masks.colors import PALETTE_SUFFIXES
 from segiou.masks.finding import ARRAY_SUFFIXES, MASK_SUFFIXES, RASTER_SUFFIXES, split_ending
-from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
-from segiou.masks.read import from_bytes
+from segiou.masks.raw_mask import VOLUME_SUFFIXES
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.pairing import Pair
 from segiou.scoring.job import Job
-from segiou.scoring.trials import sampled
+from segiou.scoring.trials import palette_files
 
 #: The extensions of files that use an option, and these files in words.
 _USED_BY = {
@@ -30,8 +29,6 @@ _USED_BY = {
     ),
 }
 _KNOWN = MASK_SUFFIXES | ARRAY_SUFFIXES | RASTER_SUFFIXES | {*VOLUME_SUFFIXES}
-#: Files of a side whose palettes are looked up, and their most bytes.
-_SAMPLE, _LARGE = 8, 1 << 24
 #: Files of a place that are read.
 _Side = tuple[Source, Sequence[str]]
 
@@ -63,16 +60,6 @@ def unused_texts(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[
 
 def _have_palettes(sides: Sequence[_Side]) -> bool:
     """Whether one of some files has a palette; also if none could be read."""
-    tried = chain.from_iterable(_palettes(*side) for side in sides)
-    known = [has for has in tried if has is not None]
+    files = chain(*(palette_files(place_of(source), paths) for source, paths in sides))
+    known = [bool(mask.palette) for _, mask in files]
     return not known or any(known)
-
-
-def _palettes(source: Source, paths: Sequence[str]) -> Iterator[bool | None]:
-    place = place_of(source)
-    for path in sampled([p for p in paths if p.lower().endswith(PALETTE_SUFFIXES)], _SAMPLE):
-        try:
-            is_large = (place.stamp(path).size or 0) > _LARGE
-            yield None if is_large else bool(from_bytes(place.read(path)[0], path).palette)
-        except (MaskError, OSError):  # reported when it is scored
-            yield None

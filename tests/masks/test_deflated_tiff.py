@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from segiou.masks.formats.tiff import from_tiff, open_tiff
+from segiou.masks.formats.tiff import open_tiff, read_tiff
 from segiou.masks.raw_mask import MaskError
 
 SHAPE = (37, 50)
@@ -37,7 +37,7 @@ def written(tmp_path):
 def test_values_are_those_that_were_written(written, layout, predictor):
     for dtype, order in product(("uint8", "int8", "uint16", "int16", "uint32", "int32"), "<>"):
         path, _, _ = written(dtype, order, predictor, **layout)
-        found = from_tiff(path.read_bytes(), path)
+        found = read_tiff(path.read_bytes(), path)
         assert found.values.dtype == dtype
         np.testing.assert_array_equal(found.values, LABELS)
         with open_tiff(path, least=1).values as windows:
@@ -52,7 +52,7 @@ def test_areas_of_one_label_are_those_that_were_written(tmp_path, dtype, layout)
     labels = labels.repeat(60, axis=1)
     labels[9], labels[11, 123:125] = 0, 3
     tifffile.imwrite(tmp_path / "a.tif", labels, compression="zlib", predictor=True, **layout)
-    found = from_tiff((tmp_path / "a.tif").read_bytes(), tmp_path / "a.tif")
+    found = read_tiff((tmp_path / "a.tif").read_bytes(), tmp_path / "a.tif")
     np.testing.assert_array_equal(found.values, labels)
 
 
@@ -64,7 +64,7 @@ def test_no_flipped_bit_changes_labels(written, layout):
         damaged = bytearray(data)
         damaged[at + bit // 8] ^= 1 << bit % 8
         try:
-            found = from_tiff(bytes(damaged), path)
+            found = read_tiff(bytes(damaged), path)
         except MaskError as error:
             assert "is a corrupt TIFF" in str(error)
             rejected += 1
@@ -92,6 +92,6 @@ def test_other_sizes_than_those_of_the_pixels_are_corrupt(written, content, prob
     data[places[1] : places[1] + 4] = len(data).to_bytes(4, "little")
     path.write_bytes(data + content)
     with pytest.raises(MaskError, match=problem):
-        from_tiff(path.read_bytes(), path)
+        read_tiff(path.read_bytes(), path)
     with open_tiff(path, least=1).values as windows, pytest.raises(MaskError, match=problem):
         _ = windows[:, :]

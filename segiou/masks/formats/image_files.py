@@ -152,7 +152,7 @@ def open_image(file: Path | bytes) -> Image.Image:
         return opened()
 
 
-def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
+def read_pixels(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
     """Read an image from its content: PNG, PGM, PPM, or another format of Pillow."""
     if (plain := read_png(data, scratch=scratch)) is not None:
         return plain

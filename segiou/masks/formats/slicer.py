@@ -86,7 +86,7 @@ def values_of(labels: LabelSet | None) -> dict[str, int]:
     return {label.name: label.values[0] for label in classes if label.values}
 
 
-def with_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> RawMask:
+def assign_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> RawMask:
     """The mask with the wanted values for its named segments, if it has any."""
     if raw.volume is None or not raw.volume.segments:
         return raw
@@ -104,7 +104,7 @@ def joined(several: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
     return wanted
 
 
-def in_one_extent(truth: Volume, pred: Volume) -> tuple[Volume, Volume]:
+def common_extent(truth: Volume, pred: Volume) -> tuple[Volume, Volume]:
     """Both volumes, those of 3D Slicer padded with background to the grid that contains both.
 
     3D Slicer saves segments without the empty voxels around them. Volumes that differ otherwise

@@ -67,7 +67,7 @@ _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
 _MOST_BLOCK_BYTES = 1 << 30
 
 
-def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask:
+def read_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask:
     """Read a TIFF from its content, by Pillow or GDAL if tifffile cannot decompress it.
 
     Floats must be whole numbers; with ``floats``, they are kept unchanged.
@@ -90,10 +90,10 @@ def from_tiff(data: bytes, path: str | Path, *, floats: bool = False) -> RawMask
             check_decompressed_sizes(page, data, path)
         (kind, lossy), raster = _kind(page), raster_of(page)
         if not _can_decode(page) and _pillow_keeps(page):
-            from segiou.masks.formats.image_files import from_image
+            from segiou.masks.formats.image_files import read_pixels
 
             with suppress(MaskError):
-                return from_image(data, path)._replace(kind=kind, lossy=lossy, raster=raster)
+                return read_pixels(data, path)._replace(kind=kind, lossy=lossy, raster=raster)
         mode = _mode(page, path)
         values = _decoded(page, data, mode, path, floats=floats)
         return RawMask(values, mode, kind, lossy, raster=raster, palette=_palette(page))

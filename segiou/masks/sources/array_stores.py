@@ -133,7 +133,7 @@ class ArrayStore:
             yield {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
 
 
-def with_stores(folder: Path, files: Sequence[str]) -> bool:
+def has_stores(folder: Path, files: Sequence[str]) -> bool:
     """Whether a folder has stores in place of mask files, by some of the files below it."""
     if any(is_mask(Path(file).name) for file in files):
         return False

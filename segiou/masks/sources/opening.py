@@ -59,7 +59,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
-    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder, is_store, with_stores
+    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder, has_stores, is_store
 
     # Paths of masks in a store do not exist.
     for part in (path,) if path.exists() else path.parents:
@@ -80,7 +80,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         root = path / "labels" if (path / "images").is_dir() else path
         if is_yolo(root):
             return YoloFolder(str(root))
-    return StoreFolder(str(path)) if with_stores(path, files) else LocalFolder(str(as_header(path)))
+    return StoreFolder(str(path)) if has_stores(path, files) else LocalFolder(str(as_header(path)))
 
 
 def _has_segments(file: Path) -> bool:

@@ -134,9 +134,9 @@ def _read(data: bytes | RawMask, path: str, fits: Fits) -> tuple[NDArray[Any], V
             raise MaskError(path, problem)
         volume = scores_from_nifti(data, path, fits)
         return volume.values, volume
-    from segiou.masks.formats.image_files import from_image
+    from segiou.masks.formats.image_files import read_pixels
 
-    return _image_channels(from_image(data, path), path, fits), None
+    return _image_channels(read_pixels(data, path), path, fits), None
 
 
 def _image_channels(raw: RawMask, path: str, fits: Fits) -> NDArray[Any]:
