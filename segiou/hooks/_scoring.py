@@ -166,6 +166,8 @@ class Entry(NamedTuple):
 class PixelScoring(Scoring):
     """Scores of TP, FP, FN and TN of each class."""
 
+    #: The kind of accumulator.
+    kind: ClassVar[Any]
     lacks: ClassVar[dict[str, str]] = {}
     higher_is_better = True
     axis: int
@@ -192,6 +194,14 @@ class PixelScoring(Scoring):
 
     def _threshold_of(self, threshold: Any) -> Any:
         return self.protocol.threshold(threshold)
+
+    @cached_property
+    def _counting(self) -> Any:
+        return self.kind.from_options(self.options)
+
+    def empty(self) -> Any:
+        """An accumulator without counts."""
+        return self._counting.empty()
 
     def _settings(self) -> list[Any]:
         equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
@@ -259,26 +269,21 @@ class PixelScoring(Scoring):
 class MatrixScoring(PixelScoring):
     """Scores of a confusion matrix."""
 
+    kind: ClassVar[Any] = ConfusionMatrix
+
     def __init__(self, labels: Any, default: Scores, options: TorchOptions) -> None:
         classes: Any = {k: v for k, v in options.items() if k in CLASS_ARGUMENTS}
         self.options = ClassOptions.of(labels, **classes)
         self.options.warn_of_ignored_classes()
         super().__init__(default, options)
 
-    def empty(self) -> ConfusionMatrix:
-        """A confusion matrix without counts."""
-        return self._counting.empty()
-
-    @cached_property
-    def _counting(self) -> ConfusionMatrix:
-        return ConfusionMatrix.from_options(self.options)
-
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
         truth, pred, decision = self.read(truth, pred)
-        return self._counting.count(truth, pred, **decision).cells
+        cells: Cells = self._counting.count(truth, pred, **decision).cells
+        return cells
 
-    def summed(self, cells: Sequence[Cells]) -> ConfusionMatrix:
+    def summed(self, cells: Sequence[Cells]) -> Any:
         """A matrix with the sum of counts of pairs."""
         tally = SparseConfusionCounts.summed(self.options.num_classes, cells)
         return self.empty().add(tally, pairs=len(cells))
@@ -368,6 +373,7 @@ def _not_kept(kind: str) -> dict[str, str]:
 class ChannelScoring(PixelScoring):
     """Scores of channels that may overlap."""
 
+    kind: ClassVar[Any] = ChannelCounts
     lacks: ClassVar[dict[str, str]] = {
         **_not_kept("ChannelCounts"),
         "figure": "figure needs a confusion matrix, which overlapping channels do not have",
@@ -392,14 +398,6 @@ class ChannelScoring(PixelScoring):
             msg = f"{reason}, got {len(several)}"
             raise ValueError(msg)
         return several
-
-    @cached_property
-    def _counting(self) -> ChannelCounts:
-        return ChannelCounts.from_options(self.options)
-
-    def empty(self) -> ChannelCounts:
-        """Counts of channels, all of them 0."""
-        return self._counting.empty()
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Channels, scores of them in their size, and the keywords for `update`."""
