@@ -6,6 +6,9 @@ instead of all, or two classes exchanged. Three sources: a network, the same wit
 wrong regions corrected, and probabilities of trees that learn colours and textures on the other
 frames (tiles of the frames with a photo). The command ranks them, and so do sizes, pixel accuracy,
 mean IoU and, for probabilities, the softmin of cleanlab (arXiv 2307.05080).
+
+``--reference FILE`` compares scores and order with those of another program, whose functions
+``count_image`` and ``rank`` find and rank the regions, on the same draws.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -255,9 +260,9 @@ class Trial:
 
     def scored(self, preds: Sequence[np.ndarray], **options: object) -> segiou.Run:
         measures = ["suspects"]
-        return segiou.score(
-            self.truths, [*preds], labels=CLASSES, ignore=VOID, measures=measures, **options
-        )
+        classes = {"labels": CLASSES, "ignore": VOID}
+        ids = [f"{i:05}" for i in range(len(self.truths))]
+        return segiou.score(self.truths, [*preds], ids=ids, measures=measures, **classes, **options)
 
     def of_images(self, rows: Sequence[segiou.suspects.Region], attribute: str) -> np.ndarray:
         """The largest value of the regions of each image."""
@@ -333,10 +338,44 @@ def tables(source: Source, draws: int) -> tuple[dict, dict]:
     return figures, errors
 
 
+def deviation(source: Source, reference: ModuleType, draws: int) -> tuple[int, int, float]:
+    """Draws, those in which all regions are in the order of the reference, largest difference."""
+    number = equal = 0
+    largest = 0.0
+    preds = [np.where(pred == VOID, -1, pred.astype(int)) for pred in source.preds]
+    for rate in RATES:
+        for seed in range(draws):
+            trial = Trial(source, rate, seed)
+            truths = (np.where(truth == VOID, -1, truth.astype(int)) for truth in trial.truths)
+            counted = [
+                reference.count_image(truth, pred, CLASSES)
+                for truth, pred in zip(truths, preds, strict=True)
+            ]
+            ranked, rows = reference.rank(counted), listed(trial.run)
+            number += 1
+            places = [(int(row.image), np.ravel(row.box).tolist()) for row in rows]
+            equal += places == [(row["image"], [*row["box"]]) for row in ranked]
+            scores = zip(rows, ranked, strict=True)
+            largest = max(largest, *(abs(a.score - b["score"]) for a, b in scores))
+    return number, equal, largest
+
+
 def written(values: Sequence[float]) -> str:
     """A mean with 1.96 standard errors."""
     error = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{np.mean(values):.3f} ± {error:.3f}"
+
+
+def show_sources(of_sources: Sequence[Sequence[Mapping[str, float]]]) -> None:
+    """Print the differences from the rule with 95 % intervals over sources, which are few."""
+    from scipy.stats import t
+
+    number = len(of_sources)
+    print("  over sources (Student's t)")
+    for name in ("matrices", "size", "accuracy", "mean IoU"):
+        means = [np.mean([row[name] - row["rule"] for row in rows]) for rows in of_sources]
+        error = t.ppf(0.975, number - 1) * np.std(means, ddof=1) / np.sqrt(number)
+        print(f"    {name:16} − rule {np.mean(means):.3f} ± {error:.3f}")
 
 
 def show(title: str, rows: Sequence[Mapping[str, float]]) -> None:
@@ -352,9 +391,18 @@ def show(title: str, rows: Sequence[Mapping[str, float]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=15)
-    draws = parser.parse_args().draws
+    parser.add_argument("--reference", type=Path, help="compare with the functions of this file")
+    parsed = parser.parse_args()
+    draws = parsed.draws
+    if parsed.reference:
+        spec = spec_from_file_location("reference", parsed.reference)
+        spec.loader.exec_module(reference := module_from_spec(spec))
+        for name, make in SOURCES.items():
+            number, equal, largest = deviation(make(), reference, draws)
+            print(f"{name}: same order in {equal} of {number} draws, scores within {largest:.1e}")
+        return
     every: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    pooled: list[Mapping[str, float]] = []
+    of_sources: list[list[Mapping[str, float]]] = []
     for name, make in SOURCES.items():
         source = make()
         run = segiou.score([*source.truths], [*source.preds], labels=CLASSES, ignore=VOID)
@@ -364,11 +412,12 @@ def main() -> None:
             show(f"{rate:.0%} wrong", rows)
         rows = [row for several in figures.values() for row in several]
         show("all", rows)
-        pooled += rows
+        of_sources.append(rows)
         for key, found in errors.items():
             every[key] += found
     print("\nall sources")
-    show("all", pooled)
+    show("all", [row for rows in of_sources for row in rows])
+    show_sources(of_sources)
     print("\nfound in the first 50 regions; in the first 100 up to 0.3 % of an image")
     for (kind, size), found in sorted(every.items()):
         first, small = np.mean(found, 0)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from segiou._support.text import listed
 from segiou.document.parts import Line, Table
+from segiou.labels.label_set import hex_color
 from segiou.report.pages.page import Color, assemble, class_colors
 from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import (
@@ -41,9 +42,10 @@ _OF_REPORT = 20
 
 
 class Card(NamedTuple):
-    """An entry with its pictures by name; a problem if there are none."""
+    """An entry with its pictures by name and colours of its classes; a problem without pictures."""
 
     region: Region
+    colors: tuple[str, str]
     pictures: Mapping[str, str]
     problem: str = ""
 
@@ -106,10 +108,15 @@ def _cards(
             known.clear()
             known[region.image] = _masks(run, numbers[region.image], reader, read)
         masks = known[region.image]
+        label, suggestion = (
+            hex_color(colors[run.class_names.index(name)])
+            for name in (region.label, region.suggestion)
+        )
         if isinstance(masks, str):
-            cards.append(Card(region, {}, masks))
+            cards.append(Card(region, (label, suggestion), {}, masks))
         else:
-            cards.append(Card(region, _crops(masks, region, run, colors, photos)))
+            pictures = _crops(masks, region, run, colors, photos)
+            cards.append(Card(region, (label, suggestion), pictures))
     return cards
 
 
@@ -207,10 +214,11 @@ class _Outline(NamedTuple):
         scale = max(1, round(scale)) if scale > 1 else scale
         size = (max(1, round(inside.shape[1] * scale)), max(1, round(inside.shape[0] * scale)))
         large = np.asarray(Image.fromarray(inside).resize(size, Image.Resampling.NEAREST))
+        width = 2 if scale > 1 else 1  # pages show pictures smaller
         return cls(
             size,
-            large & ~ndimage.binary_erosion(large, border_value=1),
-            ndimage.binary_dilation(large) & ~large,
+            large & ~ndimage.binary_erosion(large, iterations=width, border_value=1),
+            ndimage.binary_dilation(large, iterations=width) & ~large,
         )
 
     def drawn(self, colors: NDArray[np.uint8]) -> str:

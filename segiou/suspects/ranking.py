@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,7 @@ def find_suspects(
     reviewed : str or path, optional
         Table with the columns image, label, suggestion, box and verdict (``wrong``,
         ``right`` or ``unclear``), as :meth:`Suspects.to_csv` writes it. Reviewed
-        regions sink to the end.
+        regions come last, except in a random sample.
     random_sample : int, optional
         List so many of the ``first`` entries, drawn at random; only then the share of
         wrong masks has an interval.
@@ -132,9 +132,17 @@ def find_suspects(
     first, seed = check_integer("first", first, 1), check_integer("seed", seed, 0)
     max_extent = check_number("max_extent", max_extent, 0, 1)
     min_size = check_integer("min_size", min_size, 0)
+    check_flag("all_regions", all_regions)
+    if reviewed is not None:
+        check_path("reviewed", reviewed)
     if random_sample is not None:
         random_sample = check_integer("random_sample", random_sample, 1)
-    check_flag("all_regions", all_regions)
+        if random_sample > first:
+            msg = (
+                f"random_sample must be at most first, {first}, got {random_sample}; increase "
+                "first (--first), or take fewer"
+            )
+            raise ValueError(msg)
     run, names = _checked(runs)
     pairs = _Pairs.of(run)
     rows = _rows_of_pairs(pairs) if run.plan(KEY) is None else _rows_of_regions(run)
@@ -146,8 +154,12 @@ def find_suspects(
     ranked = replace(ranked, score=ranked.score * np.where(alone, _ALONE, 1.0))
     order = ranked.order
     order = order[listed[order]]
-    regions = _Regions(run, ranked, confirmed, _verdicts(reviewed))
-    entries = _entries(regions, order, first, all_regions=all_regions)
+    verdicts = _verdicts(reviewed)
+    regions = _Regions(run, ranked, confirmed)
+    regions.verdicts.update(_placed(verdicts, regions))
+    # A sample must not depend on the verdicts on it.
+    sinks = random_sample is None and bool(regions.verdicts)
+    entries = _entries(regions, order, first, all_regions=all_regions, sinks=sinks)
     chosen = _chosen(entries, first, random_sample, seed)
     heads = [entry[0] for entry in chosen]
     return Suspects(
@@ -156,7 +168,13 @@ def find_suspects(
         images=_images(run, pairs, ranked, order),
         pairs=_class_pairs(heads),
         kept=None if run.plan(KEY) is None else len(rows.image),
-        reviewed=_reviewed(heads, is_sample=random_sample is not None),
+        reviewed=_reviewed(
+            [region.verdict for region in heads]
+            if random_sample is not None
+            else [verdict for at, verdict in regions.verdicts.items() if listed[at]],
+            is_sample=random_sample is not None,
+            unmatched=len(verdicts) - len(regions.verdicts),
+        ),
         random_sample=random_sample,
         unit=unit_of_pixels(run),
     )
@@ -402,13 +420,14 @@ class _Regions:
     run: Run
     ranked: _Ranked
     confirmed: Sequence[tuple[str, ...]]
-    verdicts: Mapping[_Key, str]
+    #: Verdicts by position.
+    verdicts: dict[int, str] = field(default_factory=dict)
 
     def at(self, at: int) -> Region:
         """The region at a position, without its rank."""
         ranked, names = self.ranked, self.run.class_names
         ends = ranked.box[at].tolist()
-        region = Region(
+        return Region(
             rank=0,
             image=self.run.ids[int(ranked.image[at])],
             label=names[int(ranked.label[at])],
@@ -422,27 +441,24 @@ class _Regions:
             seen_elsewhere=int(ranked.elsewhere[at]),
             box=tuple(zip(ends[::2], ends[1::2], strict=True)),
             confirmed_by=self.confirmed[at],
+            verdict=self.verdicts.get(at, ""),
         )
-        verdict = self.verdicts.get(region.key, "") if self.verdicts else ""
-        return region._replace(verdict=verdict) if verdict else region
 
 
 def _entries(
-    regions: _Regions, order: NDArray[np.intp], first: int, *, all_regions: bool
+    regions: _Regions, order: NDArray[np.intp], first: int, *, all_regions: bool, sinks: bool
 ) -> list[list[Region]]:
-    """Regions by image, or one by one, of which those with a verdict come last."""
+    """Regions by image, or one by one; with `sinks`, those with a verdict come last."""
     several: dict[int, list[int]] = {}
     owners = order if all_regions else regions.ranked.image[order]
     for at, owner in zip(order.tolist(), owners.tolist(), strict=True):
         places = several.setdefault(owner, [])
         if len(places) <= _FURTHER:
             places.append(at)
-    # Only with verdicts the order depends on regions after the first ones.
-    chosen = several.values() if regions.verdicts else islice(several.values(), first)
-    return sorted(
-        ([*map(regions.at, places)] for places in chosen),
-        key=lambda entry: entry[0].verdict != "",
-    )
+    # Only then the order depends on regions after the first ones.
+    chosen = several.values() if sinks else islice(several.values(), min(first, len(several)))
+    entries = [[*map(regions.at, places)] for places in chosen]
+    return sorted(entries, key=lambda entry: sinks and entry[0].verdict != "")
 
 
 def _chosen(
@@ -508,6 +524,15 @@ def _verdicts(path: str | Path | None) -> dict[_Key, str]:
     return verdicts
 
 
+def _placed(verdicts: Mapping[_Key, str], regions: _Regions) -> dict[int, str]:
+    """The verdicts by the positions of their regions, without those of other regions."""
+    images = {key[0] for key in verdicts}
+    numbers = [i for i, id in enumerate(regions.run.ids) if id in images]
+    places = np.flatnonzero(np.isin(regions.ranked.image, numbers)).tolist()
+    keys = ((at, regions.at(at).key) for at in places)
+    return {at: verdicts[key] for at, key in keys if key in verdicts}
+
+
 def _class_pairs(heads: Sequence[Region]) -> tuple[ClassPair, ...]:
     groups: dict[tuple[str, str], list[Region]] = {}
     for region in heads:
@@ -519,15 +544,14 @@ def _class_pairs(heads: Sequence[Region]) -> tuple[ClassPair, ...]:
     return tuple(sorted(pairs, key=lambda pair: (-pair.regions, -pair.pixels)))
 
 
-def _reviewed(heads: Sequence[Region], *, is_sample: bool) -> Reviewed:
-    """Verdicts on the entries; of a sample that is decided, with the interval at 95 %."""
-    numbers = Counter(region.verdict for region in heads)
+def _reviewed(verdicts: Sequence[str], *, is_sample: bool, unmatched: int) -> Reviewed:
+    """Numbers of verdicts; of a sample that is decided, with the interval at 95 %."""
+    numbers = Counter(verdicts)
     wrong, right, unclear = (numbers[verdict] for verdict in VERDICTS)
-    decided = wrong + right
-    if not is_sample or numbers[""] or not decided:
-        return Reviewed(wrong, right, unclear)
+    if not is_sample or numbers[""] or not wrong + right:
+        return Reviewed(wrong, right, unclear, unmatched=unmatched)
     from scipy.stats import beta  # type: ignore[import-untyped]
 
     low = float(beta.ppf(0.025, wrong, right + 1)) if wrong else 0.0
     high = float(beta.ppf(0.975, wrong + 1, right)) if right else 1.0
-    return Reviewed(wrong, right, unclear, low, high)
+    return Reviewed(wrong, right, unclear, low, high, unmatched)

@@ -72,6 +72,13 @@ class Region(NamedTuple):
         return " ".join(f"{begin}:{end}" for begin, end in self.box)
 
     @property
+    def places(self) -> str:
+        """First and last place along each axis, such as ``rows 87–227, columns 341–427``."""
+        axes = ("planes", "rows", "columns")[-len(self.box) :]
+        ends = (f"{begin}–{end - 1}" for begin, end in self.box)
+        return ", ".join(f"{axis} {text}" for axis, text in zip(axes, ends, strict=True))
+
+    @property
     def key(self) -> tuple[str, str, str, str]:
         """What identifies it in the file of a review."""
         return (self.image, self.label, self.suggestion, self.box_text)
@@ -116,7 +123,7 @@ class ClassPair(NamedTuple):
 
 
 class Reviewed(NamedTuple):
-    """Verdicts on the regions of the list.
+    """Verdicts on the regions that the options select, or on those of a random sample.
 
     Attributes
     ----------
@@ -125,6 +132,8 @@ class Reviewed(NamedTuple):
     low, high : float
         Clopper–Pearson interval of the share of wrong ones; NaN unless the list is a random
         sample of which every region has a verdict.
+    unmatched : int
+        Number of verdicts on regions that the run does not have.
     """
 
     wrong: int
@@ -132,6 +141,7 @@ class Reviewed(NamedTuple):
     unclear: int
     low: float = math.nan
     high: float = math.nan
+    unmatched: int = 0
 
     @property
     def share(self) -> float:
@@ -157,7 +167,7 @@ class Suspects(Finding):
     kept : int, optional
         Number of regions of all images; None if only confusion matrices are known.
     reviewed : Reviewed
-        Verdicts on the entries.
+        Numbers of verdicts.
     random_sample : int, optional
         Number of entries drawn at random from the first ones.
     unit : {"pixels", "voxels"}
@@ -248,6 +258,7 @@ def notes(result: Suspects) -> list[str]:
         *_about_images(result),
         *_about_regions(result),
         about_errors(result),
+        *_about_verdicts(result),
         "Predictions must be out of sample: a model that was trained on these masks repeats their "
         "errors, which then look right",
         *_about_models(result),
@@ -264,10 +275,19 @@ def about_errors(result: Suspects) -> str:
             "error of the model and an error of the truth look alike"
         )
     unclear = f", {done.unclear} unclear" if done.unclear else ""
-    text = f"{done.wrong} of {plural(decided, 'reviewed region')} were wrong{unclear}"
+    were = "was" if decided == 1 else "were"
+    text = f"{done.wrong} of {plural(decided, 'reviewed region')} {were} wrong{unclear}"
     if math.isnan(done.low):
         return f"{text}; later ones are wrong less often, so use --random-sample for a rate"
     return f"{text}: {percent(done.share)} ({shown_range(done.low, done.high)}) of those sampled"
+
+
+def _about_verdicts(result: Suspects) -> Iterator[str]:
+    if number := result.reviewed.unmatched:
+        yield (
+            f"not counted: {plural(number, 'verdict')} on regions that this run does not have, "
+            "because every model has its own"
+        )
 
 
 def _about_pairs(result: Suspects) -> Iterator[str]:

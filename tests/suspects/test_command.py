@@ -95,7 +95,10 @@ def test_options_select(folders, capsys):
 def test_the_page_shows_the_region(folders, capsys):
     assert main(["suspects", *SCORE, "--images", "photos", "--html", "page.html"]) == 0
     page = Path("page.html").read_text()
-    assert "labelled <b>wall</b>, predicted <b>car</b>" in page
+    claim = page.partition('<p class="claim">')[2].partition("</p>")[0]
+    assert re.sub("<.*?>", "", claim) == "labelled wall, predicted car"
+    assert claim.count('class="swatch"') == 2  # the colours of both masks
+    assert "with as large a region; rows " in page
     assert page.count("<figcaption>photo</figcaption>") == 4
     assert page.count('src="data:image/png;base64,') == 12
     assert "probab" not in page.partition('id="regions"')[2].partition("<script")[0]
@@ -173,7 +176,7 @@ def test_the_page_of_a_report_has_the_first_of_them(folders):
         section = section.partition("</section>")[0]
         first = section.partition("</article>")[0]
         assert "1. c</h3>" in first
-        assert "labelled <b>wall</b>, predicted <b>car</b>" in first
+        assert "labelled wall, predicted car" in re.sub("<.*?>", "", first)
         assert first.count("<figure>") == pictures
         assert 'type="radio"' not in section
     assert main(["score", *SCORE, "--html", "c.html", "-o", "c.txt"]) == 0

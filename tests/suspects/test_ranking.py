@@ -148,6 +148,24 @@ def test_reviewed_regions_come_last_and_are_counted(pairs, tmp_path):
     assert "1 of 2 reviewed regions were wrong" in str(found)
 
 
+def test_verdicts_below_the_first_entries_are_counted(pairs, tmp_path):
+    run = scored(pairs)
+    ranked = find_suspects(run, all_regions=True).regions
+    path = tmp_path / "reviewed.csv"
+    lines = ["image,label,suggestion,box,verdict", ",".join((*ranked[0].key, "wrong"))]
+    lines += [",".join((*ranked[1].key, "unclear")), "9,ground,car,0:1 0:1,right"]
+    path.write_text("\n".join(lines))
+    found = find_suspects(run, reviewed=path, first=1)
+    assert found.entries[0].verdict == ""
+    assert found.reviewed[:3] == (1, 0, 1)
+    assert found.reviewed.unmatched == 1
+    text = " ".join(str(found).split())
+    assert "1 of 1 reviewed region was wrong, 1 unclear" in text
+    assert "not counted: 1 verdict on regions that this run does not have" in text
+    none = find_suspects(run, reviewed=path, min_size=10**6).reviewed
+    assert (none.wrong, none.unclear, none.unmatched) == (0, 0, 1)
+
+
 def test_only_a_random_sample_has_an_interval(pairs, tmp_path):
     run = scored(pairs)
     path = tmp_path / "reviewed.csv"
@@ -169,6 +187,18 @@ def test_only_a_random_sample_has_an_interval(pairs, tmp_path):
     assert len(none.entries) == 3
 
 
+def test_a_random_sample_stays_the_same_when_it_is_reviewed(pairs, tmp_path):
+    run = scored(pairs * 3)
+    sample = find_suspects(run, first=5, random_sample=3)
+    path = tmp_path / "reviewed.csv"
+    lines = [",".join((*region.key, "wrong")) for region in sample.entries]
+    path.write_text("\n".join(["image,label,suggestion,box,verdict", *lines]))
+    again = find_suspects(run, first=5, random_sample=3, reviewed=path)
+    assert [r.key for r in again.entries] == [r.key for r in sample.entries]
+    assert [r.rank for r in again.entries] == [r.rank for r in sample.entries]
+    assert again.reviewed.low == pytest.approx(0.025 ** (1 / 3))
+
+
 def test_wrong_arguments_are_named(pairs, tmp_path):
     run = scored(pairs)
     for wrong, error, text in (
@@ -179,11 +209,20 @@ def test_wrong_arguments_are_named(pairs, tmp_path):
         ({"label": "cat"}, ValueError, "unknown class 'cat'; choose from ground"),
         ({"omit": ["tree:cat"]}, ValueError, "unknown class 'tree:cat'"),
         ({"omit": 3}, TypeError, "omit"),
+        ({"omit": [3]}, TypeError, r"omit must be .*, not int \(3\)"),
+        ({"label": 3}, TypeError, r"label must be .*, not int \(3\)"),
+        ({"label": ["tree"]}, TypeError, "label must be .*, not list"),
+        ({"all_regions": "no"}, TypeError, "all_regions must be True or False"),
+        ({"groups": ["a"]}, ValueError, "groups? "),
+        ({"groups": {"0": "a"}}, ValueError, "group"),
+        ({"reviewed": 3}, TypeError, r"reviewed must be a path, not int \(3\)"),
         ({"random_sample": 0}, ValueError, "random_sample"),
+        ({"random_sample": 3, "first": 2}, ValueError, "at most first, 2, got 3; increase"),
         ({"reviewed": tmp_path / "none.csv"}, ValueError, "none.csv"),
     ):
         with pytest.raises(error, match=text):
             find_suspects(run, **wrong)
+    assert len(find_suspects(run, first=2**70).entries) == 3
     with pytest.raises(TypeError, match="expects a run, got no argument"):
         find_suspects()
     with pytest.raises(TypeError, match="expects runs, got str"):
@@ -225,7 +264,14 @@ def test_outputs_have_the_same_regions(pairs):
     rows = [*csv.DictReader(io.StringIO(found.to_csv()))]
     assert [row["image"] for row in rows] == [row["image"] for row in data["regions"]]
     assert [float(row["score"]) for row in rows] == [row["score"] for row in data["regions"]]
-    assert data["reviewed"] == {"wrong": 0, "right": 0, "unclear": 0, "low": None, "high": None}
+    assert data["reviewed"] == {
+        "wrong": 0,
+        "right": 0,
+        "unclear": 0,
+        "low": None,
+        "high": None,
+        "unmatched": 0,
+    }
     for text in (str(found), found.to_markdown(), found.to_latex(), found._repr_html_()):
         assert "10.00" in text
     assert repr(found) == "<Suspects: 3 of 4 images>"
