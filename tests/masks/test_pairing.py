@@ -80,6 +80,26 @@ def test_one_file_each_pairs():
     assert len(pair_folders(files("a.png"), files("a.png")).pairs) == 1
 
 
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [
+        ("img_51_gt.png", "img_92.png"),
+        ("frame-0079_0000.png", "frame-0015.png"),
+        ("a/case_14.4-label.png", "case_7.3_pred.png"),
+    ],
+)
+def test_one_file_each_of_different_numbers_is_not_a_pair(truth, pred):
+    """Their numbers were the suffixes of all files of a side."""
+    found = pair_folders({truth: truth}, {pred: pred})
+    assert (found.pairs, found.missing, found.extra) == ((), (truth,), (pred,))
+
+
+def test_one_file_each_may_have_different_numbers_in_one_suffix():
+    for truth, pred in (("case_01.png", "case_01_0000.png"), ("a_2_gt.png", "a_02_pred.png")):
+        (pair,) = pair_folders({truth: truth}, {pred: pred}).pairs
+        assert (pair.truth, pair.pred) == (truth, pred)
+
+
 def test_masks_are_found_below_and_hidden_ones_are_not(tmp_path):
     for name in ("a.png", "sub/b.TIF", ".hidden/c.png", "notes.txt", "._a.png"):
         path = tmp_path / name

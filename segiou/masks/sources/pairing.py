@@ -363,8 +363,11 @@ def _keyed(
             # Tried first, because looking for suffixes is rarely needed.
             yield (_Rule(False, "", "", False),) * 2
         sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
+        # All names of one file are common to it, also its number.
+        is_single = 1 in (len(truth), len(pred)) and truth_suffix is pred_suffix is None
         for flat, of_truth, of_pred in product((False, True), *sides):
-            yield _Rule(flat, *of_truth), _Rule(flat, *of_pred)
+            if not (is_single and _differ_in_numbers(of_truth[0], of_pred[0])):
+                yield _Rule(flat, *of_truth), _Rule(flat, *of_pred)
 
     best = -1
     # Plainest first, so that it wins among rules that match equally many files.
@@ -458,6 +461,12 @@ def _suffixes(files: Mapping[str, str], suffix: str | None) -> list[tuple[str, s
     # Each cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in SEPARATED.finditer(common)]
     return [(suffix, "", False) for suffix in ("", *cuts)]
+
+
+def _differ_in_numbers(*suffixes: str) -> bool:
+    """Whether both suffixes have numbers, and others."""
+    numbers = [[*map(int, re.findall(r"[0-9]+", suffix))] for suffix in suffixes]
+    return all(numbers) and numbers[0] != numbers[1]
 
 
 def _rule_text(truth: _Rule, pred: _Rule) -> str:
