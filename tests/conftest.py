@@ -6,6 +6,7 @@ import gc
 import os
 import sqlite3
 import sys
+from collections import defaultdict
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +29,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(segiou.__file__).parents[1]
 sys.path.append(IMPORTABLE)
 
 # No test asserts a time; Hypothesis would, and a busy machine stalls for seconds.
-settings.register_profile("plain", deadline=None, max_examples=10)
+settings.register_profile("plain", deadline=None, max_examples=6)
 settings.register_profile("gate", deadline=None, max_examples=50)
 
 
@@ -37,8 +38,22 @@ def pytest_configure(config):
     settings.load_profile("plain" if config.getoption("markexpr") == "not gate" else "gate")
 
 
+def leave_cases_to_the_gate(items):
+    """Of each test with the mark ``few``, leave all but so many cases, spread evenly, to the gate."""
+    tests = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        (few,) = cases[0].get_closest_marker("few").args
+        for k, item in enumerate(cases):
+            if k * few // len(cases) == (k - 1) * few // len(cases):
+                item.add_marker("gate")
+
+
 def pytest_collection_modifyitems(items):
     """Put long tests first; skip what needs a deleted folder, or builds C code unasked."""
+    leave_cases_to_the_gate(items)
     for item in items:
         needed = {name for marker in item.iter_markers("needs") for name in marker.args}
         for name in sorted(name for name in needed if find_spec(f"segiou.{name}") is None):

@@ -65,6 +65,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.gate
 def test_what_is_missing_is_named_and_everything_else_works(copy):
     """All in one process, because each start takes as long as the commands."""
     commands = [command for command, _ in MISSING]

@@ -145,6 +145,7 @@ def test_runs_and_findings(state):
     shown(of_state, state)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_accumulators(kind):
     shown(of_accumulator, kind)
@@ -163,6 +164,7 @@ def is_written_here(method: Any) -> bool:
     return segiou.__path__[0] in getattr(getattr(method, "__code__", None), "co_filename", "")
 
 
+@pytest.mark.gate
 def test_every_class_with_a_representation_of_its_own(tmp_path):
     seen = set().union(
         *(shown(of_state, state) for state in STATES),

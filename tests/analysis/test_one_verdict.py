@@ -133,6 +133,7 @@ def check(seed):
             assert part.p == pytest.approx(same.overall.p)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(10))
 def test_one_verdict(seed):
     check(seed)

@@ -34,6 +34,7 @@ def as_many(monkeypatch, number):
     monkeypatch.setattr(units, "_PART", 60)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [{}, {"against": "day"}, {"metric": "pixel_accuracy"}])
 def test_groups_have_the_same_slices(monkeypatch, run, options):
     groups = [i // 7 for i in range(IMAGES)]

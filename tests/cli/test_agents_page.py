@@ -42,6 +42,7 @@ def test_there_are_ten_commands():
     assert len(ROWS) == 10
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("command", "keys"), ROWS, ids=[command[:30] for command, _ in ROWS])
 def test_commands_run_and_have_the_keys(command, keys, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)

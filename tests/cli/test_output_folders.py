@@ -71,6 +71,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
+@pytest.mark.few(2)
 def test_nothing_is_written_outside(place, run, capsys):
     before = contents(place)
     assert run() == 0
@@ -82,6 +83,7 @@ def test_nothing_is_written_outside(place, run, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.few(2)
 def test_no_foreign_file_is_replaced(place, run, capsys):
     assert run() == 0
     (Path("out") / ".segiou").unlink()  # now they are anybody's
@@ -92,6 +94,7 @@ def test_no_foreign_file_is_replaced(place, run, capsys):
     assert run("--overwrite") == 0
 
 
+@pytest.mark.few(2)
 def test_no_link_is_followed(place, run, capsys):
     assert run() == 0
     first = max(p for p in Path("out").rglob("*") if p.is_file() and p.name != ".segiou")

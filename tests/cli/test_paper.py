@@ -115,6 +115,7 @@ def odd_names(tmp_path_factory):
     return [str(folder / f"{name}.sqlite") for name in MODELS]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "options",
     [

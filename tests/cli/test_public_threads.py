@@ -77,6 +77,7 @@ def scored(capsys, options):
     return json.loads(said.out) if code == 0 else None, " ".join(said.err.split())
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("thread", "first", "correction"), CASES)
 def test_the_right_number_after_at_most_one_correction(
     capsys, monkeypatch, thread, first, correction

@@ -97,6 +97,7 @@ def test_the_better_model_is_said_to_be_better(saved, inside, tmp_path):
         assert "unicorn" not in named and "+" in named and "−" not in named
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("options", [(), ("--confident",)])
 def test_the_gate_fails_the_worse_model_and_passes_the_better_one(saved, inside, options):
     (worse, better), _ = saved

@@ -256,6 +256,7 @@ def written(row):
     return {"0.0001", "0.01"}.union(forms, *map(numbers, row.values()))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("command", marked(sorted(COMMANDS.keys() - NO_CSV)))
 def test_csv_has_the_numbers_of_the_tables(command, output):
     rows = [*csv.DictReader(StringIO(output(command, "csv")))]

@@ -30,6 +30,7 @@ def test_no_line_is_wider_than_the_terminal(inside, monkeypatch, columns):
     assert "IoU" in done.stdout
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "command",
     [

@@ -203,6 +203,7 @@ def test_every_score_of_16_bits(decided, kind):
             decided(np.array([[1, 0], [nan, 0]], dtype=made.dtype), argmax=0)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_pixels_with_a_nan_are_counted(decided, dtype, sign):

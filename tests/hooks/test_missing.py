@@ -89,6 +89,7 @@ def test_the_extra_is_named(module, said):
     assert said(module).endswith(f": pip install 'segiou[{extra}]'")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("module", WITH_TORCH)
 def test_without_torch_too(module, said):
     assert said(f"{module} without torch").endswith(f": pip install 'segiou[{module}]'")

@@ -182,6 +182,7 @@ FILES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", [*FILES, "h5"])
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())

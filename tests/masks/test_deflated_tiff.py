@@ -56,6 +56,7 @@ def test_areas_of_one_label_are_those_that_were_written(tmp_path, dtype, layout)
     np.testing.assert_array_equal(found.values, labels)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["whole", "strips", "tiles"])
 def test_no_flipped_bit_changes_labels(written, layout):
     path, at, size = written(predictor=True, **layout)

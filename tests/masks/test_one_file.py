@@ -114,6 +114,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("exchanged", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_pair_is_one_file_on_any_route(tmp_path, capsys, layout, exchanged):

@@ -29,6 +29,7 @@ def save(path, indices, palette):
     image.save(path)
 
 
+@pytest.mark.few(7)
 @pytest.mark.filterwarnings("ignore:classes overlap others")  # as the indices of the others do
 @pytest.mark.parametrize("ending", ["png", "gif", "bmp", "tif"])
 @pytest.mark.parametrize("order", [*permutations(range(4))][1:8])

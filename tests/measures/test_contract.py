@@ -169,6 +169,7 @@ def test_scores_say_what_they_are(plan, parts):
             assert np.isfinite(score.alone(joined)).all()
 
 
+@pytest.mark.few(4)
 def test_every_output(plan, plugins):
     truth, pred = masks(5)  # an odd number, since the median of an even one lies between two bins
     scores = [scores_of(one) for one in pred]

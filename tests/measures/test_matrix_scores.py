@@ -66,6 +66,7 @@ def command(capsys):
     return run
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SCORES)
 def test_in_data(name, runs, report):
     title, row = SCORES[name]
@@ -88,6 +89,7 @@ def test_in_data(name, runs, report):
     assert len(runs[0].slices(halves, metric=name).to_dict()["slices"]) == 2
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SCORES)
 def test_in_tables_and_pages(name, runs, report):
     title = SCORES[name][0]
@@ -101,6 +103,7 @@ def test_in_tables_and_pages(name, runs, report):
         assert "matched by hungarian" in words
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SCORES)
 def test_in_comparisons_and_gates(name, runs, command):
     found = segiou.compare(*runs, metric=name)

@@ -91,6 +91,7 @@ def test_a_class_that_a_rule_of_ones_own_leaves_out_has_this_reason():
     assert "mean: 3 (left out by the protocol); 4 (not in truth)" in str(report)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_one_image_has_a_report(name):
     report = segiou.score([[[0, 0, 1, 1]]], [[[0, 1, 1, 1]]], labels=2).report(name)

@@ -78,6 +78,7 @@ def finding(request, tmp_path):
     return FINDINGS[request.param](tmp_path)
 
 
+@pytest.mark.few(4)
 def test_findings_have_the_same_methods_and_a_short_repr(finding):
     assert [name for name in METHODS if not hasattr(finding, name)] == []
     shown = repr(finding)
@@ -85,6 +86,7 @@ def test_findings_have_the_same_methods_and_a_short_repr(finding):
     assert "\n" not in shown and len(shown) < 400
 
 
+@pytest.mark.few(4)
 def test_documents_have_the_same_cells(finding):
     markdown = of_markdown(finding.to_markdown())
     assert markdown
@@ -98,6 +100,7 @@ def test_documents_have_the_same_cells(finding):
         assert [row for row in map(filled, rows) if row not in cells] == []
 
 
+@pytest.mark.few(4)
 def test_data_are_those_of_the_rows(finding):
     pytest.importorskip("pandas")
     rows, frame = [*finding.rows()], finding.to_pandas().reset_index()
@@ -112,6 +115,7 @@ def test_data_are_those_of_the_rows(finding):
     assert json.loads(finding.to_json(indent=None)) == finding.to_dict()
 
 
+@pytest.mark.few(4)
 def test_pages_are_whole_and_have_the_colours_of_the_system(finding):
     page = finding.to_html()
     assert page.startswith('<!doctype html>\n<html lang="en">') and page.endswith("</html>\n")

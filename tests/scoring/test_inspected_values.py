@@ -203,6 +203,7 @@ PLACES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", PLACES)
 @LAW
 @given(first=MASKS, second=MASKS)

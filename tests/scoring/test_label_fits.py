@@ -74,6 +74,7 @@ def follow(tmp_path, text, **options):
     return found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("truth", "pred", "labels", "best"),
     [

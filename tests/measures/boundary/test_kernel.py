@@ -35,6 +35,7 @@ def noisy(masks, seed, shape, num_classes):
     return (np.where(ignored, 255, x).astype(np.uint8) for x in (truth, pred))
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("width", [1, 2, 7, 8, 64, 1000])
 def test_bands_equal_numpy(masks, shape, width):
@@ -124,6 +125,7 @@ def test_long_runs_are_counted_whole():
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.few(6)
 @pytest.mark.skipif(surface_points._kernel is None, reason="the kernel is not built here")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("border", [True, False])
