@@ -39,7 +39,7 @@ def pytest_configure(config):
 
 
 def leave_cases_to_the_gate(items):
-    """Of each test with the mark ``few``, leave all but so many cases, spread evenly, to the gate."""
+    """Of tests with the mark ``few``, leave all but so many cases, spread evenly, to the gate."""
     tests = defaultdict(list)
     for item in items:
         if item.get_closest_marker("few"):

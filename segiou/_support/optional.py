@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
 from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
@@ -84,7 +85,7 @@ def warn_missing(*modules: str) -> None:
     """Warn once per process if compiled modules, these among them, are missing."""
     if not _warned.acquire(blocking=False):
         return
-    missing = {*modules, *(name for name in PARTS if not _is_there(name))}
+    missing = {*modules, *(name for name in PARTS if not _is_found(name))}
     if not missing:
         return
     msg = (
@@ -109,6 +110,13 @@ def fallback(module: str, function: Callable[P, R]) -> Callable[P, R]:
 def compiled_parts() -> dict[str, bool]:
     """Whether each part is compiled in this installation."""
     return {part.key: _is_there(module) for module, part in PARTS.items()}
+
+
+def _is_found(module: str) -> bool:
+    """Whether the file of a compiled module exists; imports nothing, because it runs in updates."""
+    _, *packages, _ = module.split(".")
+    folder = Path(__file__).parents[1].joinpath(*packages)
+    return PathFinder.find_spec(module, [str(folder)]) is not None
 
 
 def _is_there(module: str) -> bool:

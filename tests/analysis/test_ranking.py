@@ -309,6 +309,7 @@ def test_a_comparison_of_three_holds_the_ranking():
     assert segiou.compare(*runs[:2], permutations=50).stability is None
 
 
+@pytest.mark.gate
 @pytest.mark.needs("measures.surfaces")
 def test_rankings_and_comparisons_of_infinite_distances_have_the_same_units():
     disc = np.zeros((24, 24), int)

@@ -256,6 +256,7 @@ def test_the_headline_is_the_first_step(seed, images):
         headline_is_first(report)
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(not CAMVID.is_dir(), reason="the CamVid frames are not here")
 def test_the_headline_is_the_first_step_of_three_frames():
     # Each of the first six steps may be 0 on other images; the next had no interval.

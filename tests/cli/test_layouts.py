@@ -73,6 +73,7 @@ PLACES = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("truth", "others", "pred", "place"), PLACES)
 def test_folders_of_masks_beside_others(capsys, truth, others, pred, place):
     truths, preds, expected = sides()

@@ -4,6 +4,7 @@ import re
 import shlex
 from html import unescape
 
+import pytest
 from command import FIXTURES
 
 STREET = FIXTURES / "streets"
@@ -15,6 +16,7 @@ def commands_of(page):
     return {title: shlex.split(unescape(re.sub(r"<[^>]*>", "", text))) for title, text in found}
 
 
+@pytest.mark.gate
 def test_page_of_a_comparison_is_made_again_by_its_command(inside, tmp_path):
     labels, page = tmp_path / "own.toml", tmp_path / "page.html"
     labels.write_text((STREET / "labels.toml").read_text())

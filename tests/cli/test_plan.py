@@ -43,6 +43,7 @@ def plan(run_file, capsys):
 NONE = ("--group-by", "none")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("given", ["0.02", "2%", "2.0%", "2e-2"])
 def test_every_form_of_a_half_width(plan, given, run_file):
     code, out, _ = plan("--half-width", given, "--format", "json", *NONE)

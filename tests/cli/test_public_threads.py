@@ -148,6 +148,7 @@ def commands_in(said):
     return [row.partition("  # ")[0] for row in rows if row.startswith("segiou score ")]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("labels", ["cls_uavid.txt", "8", "right.toml --ignore 255"])
 def test_one_command_for_the_place_and_the_classes(capsys, monkeypatch, labels):
     """Each of the two problems is known once the other one is solved."""

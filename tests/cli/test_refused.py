@@ -401,6 +401,7 @@ def test_processes_without_enough_open_files(tmp_path):
     )
 
 
+@pytest.mark.gate
 def test_log_lines_of_other_libraries_stay_off_stderr(tmp_path):
     """Python prints what is logged without a handler."""
     work = (

@@ -104,6 +104,7 @@ def test_a_notebook_has_slices(runs):
     assert "time=night" in found._repr_html_()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["slices", "report"])
 def test_another_mix(runs, tmp_path, command):
     shares = {"day": 0.7, "night": 0.3}

@@ -133,6 +133,7 @@ def test_a_terminal_shows_pages_of_help_at_its_width():
     assert "Pixel accuracy counts pixels" in " ".join(shown.split())
 
 
+@pytest.mark.gate
 def test_colours_and_progress_only_where_a_person_looks():
     """A real terminal on stderr and stdout: progress while it works, colours in the table."""
     shown = on_terminal(*SCORE, columns=90)
@@ -301,6 +302,7 @@ def test_a_closed_stdout_is_said(command):
     assert (done.returncode, done.stderr) == (3, "segiou: stdout: is closed\n")
 
 
+@pytest.mark.gate
 def test_stdout_may_be_closed_where_nothing_is_written_to_it(tmp_path):
     done = in_shell(f"{shlex.join(SCORE)} --output {tmp_path}/r.json >&-")
     assert (done.returncode, notes(done.stderr)) == (0, f"segiou: wrote {tmp_path}/r.json\n")

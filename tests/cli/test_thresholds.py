@@ -18,6 +18,7 @@ from segiou import Run, compare
 from segiou.cli.main import main
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("threshold", "code", "said"),
     [

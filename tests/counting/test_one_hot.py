@@ -106,6 +106,7 @@ def test_label_maps_are_counted():
     assert segiou.ConfusionMatrix(3).update([[0, 0, 1]], [[0, 1, 1]]).pixels == 3
 
 
+@pytest.mark.few(5)
 @pytest.mark.filterwarnings("ignore:bool arrays of shape")
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
 @pytest.mark.parametrize("classes", [2, 3, 4, 5])

@@ -242,6 +242,7 @@ def test_no_pixels_have_no_labels(decided, shape):
     assert decided(np.zeros(shape, np.float32), threshold=0.5).shape == shape
 
 
+@pytest.mark.few(1)
 def test_scores_are_not_copied(decided):
     planes = np.ones((64, 512, 128), np.float16)
     for given_scores, axis in ((planes, 0), (np.moveaxis(planes, 1, 2), 0), (planes, -1)):

@@ -170,6 +170,7 @@ def test_a_perfect_model_has_the_bound_of_one_wrong_pixel_or_better(data):
             assert best.low >= other.low - 1e-12, (best, other)
 
 
+@pytest.mark.gate
 @given(st.integers(3, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
 @examples(300)
 def test_limits_of_a_score_are_nested_in_the_level(images, classes, seed):

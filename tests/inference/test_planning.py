@@ -85,6 +85,7 @@ def test_more_precision_and_more_confidence_take_more_units(table, half_width):
             assert one.low is None or one.low <= one.needed <= (one.high or np.inf)
 
 
+@pytest.mark.gate
 @given(TABLES, st.randoms())
 def test_the_order_of_images_does_not_matter(table, random):
     shuffled = random.sample(table, len(table))

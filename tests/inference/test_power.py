@@ -52,6 +52,7 @@ def test_power_is_that_of_the_noncentral_t_test():
         assert power_of(a, b, detect=detect).now == pytest.approx(exact, abs=0.05)
 
 
+@pytest.mark.gate
 def test_power_is_that_of_the_permutation_test():
     a, b = single(40, shift=0.03, spread=0.05, seed=2)
     rng = np.random.default_rng(0)

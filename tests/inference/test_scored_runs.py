@@ -234,6 +234,7 @@ def test_the_name_of_a_run_file_is_not_a_run(use, path):
         use(path, by="x") if use is segiou.slices else use(path)
 
 
+@pytest.mark.few(2)
 @pytest.mark.needs("measures.surfaces")
 @pytest.mark.parametrize("score", ["iou", "recall", "boundary_iou", "surface_dice", "hausdorff_95"])
 def test_a_class_that_one_model_predicts_is_left_out_of_all_means_alike(labels, score):

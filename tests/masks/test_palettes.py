@@ -258,6 +258,7 @@ def test_colour_maps_of_tiff(tmp_path, compression, bits):
         read_mask(tmp_path / "a.tif", NAMED)
 
 
+@pytest.mark.gate
 def test_large_tiff_with_a_colour_map(tmp_path):
     """Large files are read in windows."""
     tifffile = pytest.importorskip("tifffile")

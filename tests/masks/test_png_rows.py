@@ -70,6 +70,7 @@ def unfiltered(png, raw, width, depth, color):
     return memory[:size].view(dtype).reshape(len(raw), width)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
 def test_every_filter_and_width(png, depth):
     rng = np.random.default_rng(depth)

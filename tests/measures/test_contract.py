@@ -113,6 +113,7 @@ def test_damaged_bytes_are_refused_or_read_without_harm(plan, parts):
             Parts.unpack(plan.layout, [packed[:cut]])
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("images", [[], [0, 1]])
 def test_an_image_has_a_single_row_of_a_case(plan, parts, images):
     several = Parts.joined(plan.layout, parts).take(images)

@@ -71,6 +71,7 @@ def named(lacking, style):
 LACKING = st.fixed_dictionaries({r: st.sets(st.integers(0, 9), max_size=5) for r in RATERS})
 
 
+@pytest.mark.gate
 @given(
     LACKING, st.sampled_from(["case{case}_{rater}.png", "{case:02d}-{rater}.png", "c{case}.png"])
 )

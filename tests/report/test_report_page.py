@@ -115,6 +115,7 @@ def test_intervals_can_be_left_out(folders):
     assert "jackknife" not in text and "interval" not in text.partition("Costliest errors")[0]
 
 
+@pytest.mark.gate
 def test_page_is_the_same_every_time(folders):
     run = score(folders)
     assert run.to_html() == run.to_html()

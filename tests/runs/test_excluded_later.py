@@ -43,6 +43,7 @@ def report_of(run):
     return data
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("classes", [[1], [2, 3], [0], [0, 1, 2, 3]])
 def test_reports_are_those_of_scoring_without_the_classes(tmp_path, classes):
     """Counts of surfaces, volumes and lesions were read as if the classes had none."""

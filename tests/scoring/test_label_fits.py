@@ -113,6 +113,7 @@ def test_a_border_that_the_network_lacks(tmp_path):
     assert found[0][0] == ["--pred-labels", "none,0-5"]
 
 
+@pytest.mark.gate
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(st.data())
 def test_printed_options_give_the_printed_mean(tmp_path_factory, data):

@@ -86,7 +86,11 @@ def test_each_kind_of_scores_declares_its_options_in_its_folder():
         ({"geometry": None}, TypeError, "geometry must be 'check', 'ignore' or 'reorient'"),
         ({"truth_threshold": 0}, ValueError, "truth_threshold must be above 0"),
         ({"array_key": "a,b,c"}, ValueError, "expected one name, or one each for truth and pred"),
-        ({"class_files": "{id}"}, ValueError, "must contain {id} and {class} once, got '{id}'"),
+        (
+            {"class_files": "{id}"},
+            ValueError,
+            "must contain {id}, and {class} or {object}, once, got '{id}'",
+        ),
         ({"class_files": 1}, TypeError, "class_files must be a pattern"),
         ({"roi": 1}, TypeError, "roi must be a path or a URL"),
     ],

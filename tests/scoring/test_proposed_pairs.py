@@ -139,6 +139,7 @@ NUMBERED = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("truth", "other", "pred", "option"), NUMBERED)
 def test_what_is_proposed_for_pairs_and_classes_works(
     tmp_path, monkeypatch, capsys, truth, other, pred, option

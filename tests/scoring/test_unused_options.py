@@ -97,6 +97,7 @@ def noted(do, *arguments, **options):
     return [text.partition("=")[0] for text in texts], found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", FORMATS)
 def test_options_that_no_file_uses_are_noted_and_no_others(tmp_path, labels, name):
     places, used = written(tmp_path, name), FORMATS[name][1]

@@ -51,6 +51,7 @@ def outcome(function):
         return str(error)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("kind", WIDTHS)
 def test_random_bits(on_all, kind, activation):

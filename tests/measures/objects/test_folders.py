@@ -726,7 +726,7 @@ def test_what_is_not_measured_is_said(coco):
         objects=ObjectOptions("coco", things=("car",)),
     )
     with pytest.raises(
-        ValueError, match=r"with things \(.*\) in model_b \(A\) but things \('car',\) in"
+        ValueError, match=r"with things \[.*\] in model_b \(A\) but things \['car'\] in"
     ):
         segiou.compare(other, alike, metric="pq")
     with pytest.raises(ValueError, match="objects are"):

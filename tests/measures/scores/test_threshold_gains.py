@@ -68,6 +68,7 @@ def test_no_claim_without_evidence():
         assert "threshold" not in report.verdict
 
 
+@pytest.mark.gate
 def test_thresholds_that_are_right_are_rarely_called_better():
     # Thresholds chosen on all images would be called better for half of the seeds.
     runs = [run_of(*shifted(seed=seed, move=0.0), 2) for seed in range(30)]

@@ -250,5 +250,5 @@ def test_three_tenths_are_within_three_times_a_tenth():
 
 
 def test_a_band_has_a_width():
-    with pytest.raises(ValueError, match="widths must be positive, got 0"):
+    with pytest.raises(ValueError, match="widths must be positive and finite, got"):
         surface_scores([[1]], [[1]], widths=[0])

@@ -182,6 +182,7 @@ def test_a_tolerance_of_the_diagonal_scales_with_the_spacing(shape, spacing, col
             assert row[name] == {"3.9%": nearer, "4%": 1.0}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("turn", [np.flipud, np.fliplr, np.rot90, np.transpose])
 @pytest.mark.parametrize("border", [True, False])
 def test_orientation_does_not_matter(masks, turn, border):
