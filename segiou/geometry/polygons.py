@@ -188,7 +188,11 @@ def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
 def _overlap(truth: Geometries, pred: Geometries, elementwise: bool) -> tuple[Floats, Floats]:
     """Areas of intersection and union."""
     shapely = _shapely()
-    ours, theirs = shapely.area(truth), shapely.area(pred)
+    with np.errstate(all="ignore"):
+        ours, theirs = shapely.area(truth), shapely.area(pred)
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        msg = "the polygons are so large that float64 overflows; scale the coordinates down"
+        raise ValueError(msg)
     if elementwise:
         shared = shapely.area(shapely.intersection(truth, pred))
     else:

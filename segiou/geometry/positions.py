@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 #: float64 represents every integer up to this one.
 _EXACT = 2**53
+#: Smaller areas have fewer digits.
+_LEAST_AREA = 1e-290
 
 
 def quotient(part: ArrayLike, whole: ArrayLike) -> Floats:
@@ -108,6 +110,11 @@ def comparable(first: Numbers, second: Numbers, kind: str) -> tuple[Numbers, Num
     if not np.isfinite(extent):
         msg = f"the {kind} are so far apart that float64 overflows; scale the coordinates down"
         raise ValueError(msg)
+    for side in (first, second) if axes > 1 and first.dtype.kind == "f" else ():
+        lengths = side[..., axes:] - side[..., :axes]
+        if ((lengths > 0).all(-1) & (lengths.prod(-1) < _LEAST_AREA)).any():
+            msg = f"the {kind} are so small that float64 underflows; scale the coordinates up"
+            raise ValueError(msg)
     return first, second
 
 

@@ -347,3 +347,17 @@ def test_shrinking_inside_falls_monotonically(box, left, top):
 def test_public_names_exist():
     assert all(hasattr(geometry, name) for name in geometry.__all__)
     assert sorted(set(geometry.__all__), key=geometry.__all__.index) == geometry.__all__
+
+
+@pytest.mark.parametrize("scale", [1e-161, 1e-170, 1e-320])
+def test_areas_that_underflow_are_an_error(scale):
+    truth, pred = np.array([[0, 0, 3, 3]]) * scale, np.array([[1, 1, 3, 4]]) * scale
+    for function in (box_iou, box_giou, box_iof):
+        with pytest.raises(ValueError, match="the boxes are so small that float64 underflows"):
+            function(truth, pred)
+
+
+def test_boxes_without_an_area_and_small_boxes_have_scores():
+    assert box_iou([[0, 0, 0, 1e-320]], [[0, 0, 1, 1]]).tolist() == [[0]]
+    truth, pred = np.array([[0, 0, 3, 3]]) * 1e-140, np.array([[1, 1, 3, 4]]) * 1e-140
+    assert box_iou(truth, pred)[0, 0] == pytest.approx(4 / 11)

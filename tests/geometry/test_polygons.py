@@ -197,3 +197,9 @@ def test_the_room_opens_without_shapely():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'segiou[polygon]'" in done.stdout
+
+
+def test_areas_that_overflow_are_an_error():
+    large = [(0, 0), (1e200, 0), (1e200, 1e200)]
+    with pytest.raises(ValueError, match="the polygons are so large that float64 overflows"):
+        polygon_iou([large], [large])
