@@ -8,12 +8,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_options
+from segiou._support.arguments import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_kind,
+    check_number,
+    check_options,
+    read_several,
+)
 from segiou._support.text import capital
 from segiou.accumulators.channel_counts import ChannelCounts, check_channels
 from segiou.accumulators.confusion import ConfusionMatrix
@@ -38,6 +47,14 @@ _FOREGROUND = "_foreground"
 _NO_REPEATS = "use a sampler without repetition, such as range(rank, len(dataset), processes)"
 
 
+def _names(scores: Any) -> tuple[str, ...]:
+    """The names of several scores."""
+    several = tuple(read_several("scores", scores, "the name of a score, or several"))
+    for name in several:
+        check_kind("the name of a score", name, str, "text")
+    return several
+
+
 class Scoring(ABC):
     """The classes, the names of scores, and the reading of batches."""
 
@@ -51,10 +68,13 @@ class Scoring(ABC):
 
     def __init__(self, scores: Scores, options: TorchOptions) -> None:
         #: The requested scores: a single name, or several.
-        self.scores: str | tuple[str, ...] = scores if isinstance(scores, str) else tuple(scores)
-        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else tuple(scores)
-        self.axis = options.get("axis", 1)
-        self.upsample = options.get("upsample")
+        self.scores: str | tuple[str, ...] = scores if isinstance(scores, str) else _names(scores)
+        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else _names(scores)
+        axis, upsample = options.get("axis", 1), options.get("upsample")
+        self.axis = None if axis is None else check_integer("axis", axis)
+        self.upsample = upsample
+        if upsample is not None:
+            check_flag("upsample", upsample)
 
     @cached_property
     def digest(self) -> list[int]:
@@ -193,7 +213,7 @@ class PixelScoring(Scoring):
         self.entries()  # raises for unknown names
 
     def _threshold_of(self, threshold: Any) -> Any:
-        return self.protocol.threshold(threshold)
+        return self.protocol.threshold(check_number("threshold", threshold))
 
     @cached_property
     def _counting(self) -> Any:
@@ -385,9 +405,10 @@ class ChannelScoring(PixelScoring):
         super().__init__(default, options)
 
     def _threshold_of(self, threshold: Any) -> Any:
-        if isinstance(threshold, (int, float)):
-            return self.protocol.threshold(threshold)
-        several = [self.protocol.threshold(limit) for limit in threshold]
+        if isinstance(threshold, Real):
+            return super()._threshold_of(threshold)
+        limits = read_several("threshold", threshold, "a number, or one per channel")
+        several = [super(ChannelScoring, self)._threshold_of(limit) for limit in limits]
         if len(several) != self.options.num_classes or isinstance(several[0], AtLeast):
             number = self.options.num_classes
             reason = (

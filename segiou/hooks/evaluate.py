@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from segiou import metrics
+from segiou._support.arguments import (
+    check_flag,
+    check_integer,
+    check_kind,
+    check_number,
+    check_several,
+)
 from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.encoding import Encoding
+from segiou.counting.value_codes import MAX_CLASSES
 
 __all__ = ["mean_iou"]
 
@@ -51,6 +60,8 @@ def mean_iou(
 
     Raises
     ------
+    TypeError, ValueError
+        If an option has the wrong type or value.
     segiou.counting.UndeclaredValuesError
         If a reference value is neither a class nor ignored. ``evaluate`` drops
         such pixels silently but counts their predictions as false positives.
@@ -61,9 +72,25 @@ def mean_iou(
     >>> scores["mean_iou"], scores["per_category_iou"]
     (1.0, [1.0, 1.0, nan])
     """
-    encoding = _encoding(num_labels, ignore_index, label_map or {}, reduce_labels)
-    counted = ConfusionMatrix(num_labels)
-    for pred, truth in zip(predictions, references, strict=True):
+    number = check_integer("num_labels", num_labels, 1, MAX_CLASSES)
+    ignored = None if ignore_index is None else check_integer("ignore_index", ignore_index)
+    filling = None if nan_to_num is None else check_number("nan_to_num", nan_to_num)
+    check_kind("label_map", label_map, (Mapping, type(None)), "a mapping of values to new values")
+    check_flag("reduce_labels", reduce_labels)
+    mapped = {
+        check_integer("a value of label_map", old): check_integer("a new value of label_map", new)
+        for old, new in (label_map or {}).items()
+    }
+    encoding = _encoding(number, ignored, mapped, bool(reduce_labels))
+    counted = ConfusionMatrix(number)
+    for name, masks in (("predictions", predictions), ("references", references)):
+        check_several(name, masks, "a sequence of masks")
+    ended = object()
+    for pred, truth in zip_longest(predictions, references, fillvalue=ended):
+        if pred is ended or truth is ended:
+            more = "references" if pred is ended else "predictions"
+            msg = f"{more} has more masks; pass one reference per prediction"
+            raise ValueError(msg)
         counted.add(encoding.count(truth, pred))
     scores: dict[str, Any] = {
         "mean_iou": metrics.mean(counted.iou()),
@@ -72,8 +99,8 @@ def mean_iou(
         "per_category_iou": counted.iou(),
         "per_category_accuracy": counted.recall(),
     }
-    if nan_to_num is not None:
-        scores = {name: np.nan_to_num(value, nan=nan_to_num) for name, value in scores.items()}
+    if filling is not None:
+        scores = {name: np.nan_to_num(value, nan=filling) for name, value in scores.items()}
     return {name: np.asarray(value).tolist() for name, value in scores.items()}
 
 

@@ -293,5 +293,27 @@ def test_mean_iou_maps_all_labels_at_once(label_map, reduce_labels):
 def test_mean_iou_refuses_what_evaluate_drops_in_silence():
     with pytest.raises(ValueError, match=r"truth has values .* 7"):
         mean_iou([[0, 0]], [[0, 7]], num_labels=2)
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="predictions has more masks"):
         mean_iou([[0], [0]], [[0]], num_labels=2)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "message"),
+    [
+        ("num_labels", 0, ValueError, "num_labels must be at least 1"),
+        ("num_labels", 2**63, ValueError, "num_labels must be at most 65534"),
+        ("num_labels", "3", TypeError, "num_labels must be an integer"),
+        ("ignore_index", 1.5, TypeError, "ignore_index must be an integer"),
+        ("nan_to_num", "0", TypeError, "nan_to_num must be a number"),
+        ("label_map", [1], TypeError, "label_map must be a mapping"),
+        ("label_map", {0: "1"}, TypeError, "a new value of label_map must be an integer"),
+        ("reduce_labels", "no", TypeError, "reduce_labels must be True or False"),
+        ("predictions", 1, TypeError, "predictions must be a sequence of masks"),
+        ("predictions", [], ValueError, "references has more masks"),
+        ("references", [], ValueError, "predictions has more masks"),
+    ],
+)
+def test_wrong_arguments_of_evaluate_are_named(option, value, error, message):
+    masks = {"predictions": [[[0, 1]]], "references": [[[0, 1]]], "num_labels": 2}
+    with pytest.raises(error, match=message):
+        mean_iou(**masks | {option: value})

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix
+from segiou import ChannelCounts, ConfusionMatrix
 
 
 @pytest.fixture
@@ -437,3 +437,34 @@ def test_compiled_code_calls_it(hook, need):
     for counted in (metric.counts, direct):
         np.testing.assert_array_equal(counted.matrix, 2 * expected.matrix)
     assert float(forward(net(images), truth)) == expected.mean_iou()
+
+
+def test_options_of_numpy_are_those_of_python(hook, need):
+    torch = need("torch")
+    options = {"scores": "mean_iou", "threshold": np.float32(0.25), "axis": np.int8(1)}
+    metric = hook.SegmentationScores(["rest", "road"], **options, upsample=np.True_)
+    metric.update(torch.tensor([[[0.5, 0.125]]]), torch.tensor([[[1, 0]]]))
+    assert float(metric.compute()) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("axis", "1", "axis must be an integer"),
+        ("threshold", "0.5", "threshold must be a number"),
+        ("upsample", "no", "upsample must be True or False"),
+        ("scores", 1, "scores must be the name of a score"),
+        ("scores", [1], "the name of a score must be text"),
+    ],
+)
+def test_options_of_another_kind_are_named(hook, option, value, message):
+    with pytest.raises(TypeError, match=message):
+        hook.SegmentationScores(["rest", "road"], **{option: value})
+
+
+def test_thresholds_of_channels_may_be_numbers_of_numpy(hook):
+    channels = ChannelCounts(["a", "b"])
+    for threshold in (np.float32(0.5), [np.float32(0.5), 0.25]):
+        assert hook.SegmentationScores(channels, threshold=threshold).counts.pairs == 0
+    with pytest.raises(TypeError, match="threshold must be a number"):
+        hook.SegmentationScores(channels, threshold=["0.5", "0.5"])
