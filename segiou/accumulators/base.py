@@ -250,7 +250,7 @@ class TableAccumulator(Accumulator):
         ----------
         options : ClassOptions
             The classes and the ignored values.
-        *own, **named
+        *own, **more
             Further options of this class.
         """
         new = cls.__new__(cls)
