@@ -15,12 +15,10 @@ from coco_files import VOID, write_coco
 from PIL import Image
 
 import segiou
-from segiou import read_mask
 from segiou.labels import load_labels
 from segiou.masks import open_source
 from segiou.measures import Parts
-from segiou.measures.objects import ObjectOptions, PanopticCounts
-from segiou.regions import label_components
+from segiou.measures.objects import ObjectOptions
 from segiou.report import write_html
 from segiou.report.pages.picture_masks import read_indices
 from segiou.runs.database import checksum
@@ -419,143 +417,6 @@ def test_masks_of_coco_may_lie_in_subfolders_and_are_drawn(tmp_path, place):
     assert "data:image/png" in page and "No pictures:" not in page
 
 
-def test_components_of_class_maps():
-    options = ObjectOptions(things=THINGS, min_size=20, connectivity=4)
-    run = segiou.score_folder(
-        STREETS / "truth", STREETS / "model_a", labels=STREETS / "labels.toml", objects=options
-    )
-    expected = PanopticCounts(run.labels, ignore=VOID, things=THINGS, unassigned="count")
-    things = [run.labels.index(name) for name in THINGS]
-    for path in sorted((STREETS / "truth").glob("*.png")):
-        sides = []
-        for side in ("truth", "model_a"):
-            values = read_mask(STREETS / side / path.name).astype(int)
-            ids = label_components(values + 1, [t + 1 for t in things], connectivity=4)
-            small = np.bincount(ids.ravel())[ids] < 20
-            # Too small is void: ignored in the truth, no class in the prediction.
-            void = {"truth": VOID, "model_a": 99}[side]
-            sides += [np.where((ids > 0) & small, void, values), ids]
-        expected.update(*sides)
-    assert run.counts_of("objects").detections.tolist() == expected.detections.tolist()
-    assert run.counts_of("objects").overlaps.tolist() == expected.overlaps.tolist()
-    arrays = [
-        [read_mask(path) for path in sorted((STREETS / side).glob("*.png"))]
-        for side in ("truth", "model_a")
-    ]
-    again = segiou.score(*arrays, labels=run.labels, objects=options)
-    assert again.counts_of("objects") == run.counts_of("objects")
-
-
-#: Blobs along a line of voxels that the prediction finds: of 6, 4, 3 and 2 of them.
-BLOBS = [n for size in (6, 4, 3, 2) for n in (*[1] * size, 0)]
-
-
-@pytest.fixture
-def scans(tmp_path):
-    """Two volumes of the same voxels: of 1 mm³ in the first, of 2 mm³ in the second."""
-    nibabel = pytest.importorskip("nibabel", reason="needs nibabel")
-    for side in ("truth", "pred"):
-        (tmp_path / side).mkdir()
-        for name, depth in (("fine", 1.0), ("thick", 2.0)):
-            image = nibabel.Nifti1Image(np.uint8([[BLOBS]]), np.diag([1.0, 1.0, depth, 1.0]))
-            image.to_filename(tmp_path / side / f"{name}.nii.gz")
-    return tmp_path
-
-
-def scored_scans(scans, min_size, **options):
-    objects = ObjectOptions(things=("1",), min_size=min_size)
-    return segiou.score_folder(
-        scans / "truth", scans / "pred", labels=2, objects=objects, **options
-    )
-
-
-@pytest.mark.parametrize(
-    ("min_size", "kept"),
-    [
-        (0, [4, 4]),
-        (4, [2, 2]),
-        ("4", [2, 2]),
-        ("4mm3", [2, 4]),
-        (" 4.5 mm³", [1, 3]),
-        ("6.01mm3", [0, 2]),
-    ],
-)
-def test_a_least_size_is_of_voxels_or_of_the_volume_that_they_have(scans, min_size, kept):
-    run = scored_scans(scans, min_size)
-    found = [run.select([id]).counts_of("objects") for id in ("fine", "thick")]
-    assert [counts.tp[1] for counts in found] == kept
-    # What is smaller is void on both sides.
-    assert (
-        run.counts_of("objects").overlaps[:, 1].tolist()
-        == run.counts_of("objects").overlaps[:, 2].tolist()
-    )
-    given = scored_scans(scans, min_size, spacing=(1, 1, 2))
-    assert given.counts_of("objects").tp[1] == (2 * kept[1])
-
-
-def test_a_least_size_in_mm_is_kept_and_compared(scans):
-    path = scans / "run.sqlite"
-    whole = scored_scans(scans, "4.5mm³", run=path)
-    again = segiou.Run.open(path)
-    assert again.plan("objects").measure == ObjectOptions(things=("1",), min_size="4.5mm3")
-    assert again.counts_of("objects") == whole.counts_of("objects")
-    (scans / "pred" / "thick.nii.gz").touch()
-    resumed = scored_scans(scans, "4.5 mm3", run=path)
-    assert resumed.counts_of("objects") == whole.counts_of("objects")
-    whole = resumed
-    halves = [scored_scans(scans, "4.5mm3", shard=(i, 2), missing="skip") for i in (1, 2)]
-    assert halves[0].merge(halves[1]).counts_of("objects") == whole.counts_of("objects")
-    found = whole.report().measures["objects"]["options"]
-    assert (found["min_size"], found["spacing"]) == ("4.5mm3", None)
-    assert "components below 4.5 mm³ are void" in " ".join(str(whole.report()).split())
-    assert "components below 4.5 voxels are void" in " ".join(
-        str(scored_scans(scans, 4.5).report()).split()
-    )
-    files = (
-        str(scans / "truth" / "thick.nii.gz"),
-        [(str(scans / "pred" / "thick.nii.gz"), whole.options)],
-    )
-    ((drawn, _),) = read_indices(*files, drawers=[whole.plan("objects")]).outcomes
-    assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]
-    other = "min_size '4.5mm3' here and 4.5 there"
-    with pytest.raises(ValueError, match=other):
-        whole.merge(scored_scans(scans, 4.5))
-    with pytest.raises(ValueError, match=r"objects were measured .*4\.5mm3"):
-        segiou.compare(whole, scored_scans(scans, 4.5), metric="pq")
-    with pytest.raises(ValueError, match=r"min_size '5mm3'"):
-        scored_scans(scans, "5mm3", run=path)
-    with pytest.raises(ValueError, match=r"spacing \(1\.0, 1\.0, 1\.0\) here and None there"):
-        scored_scans(scans, "4.5mm3", run=path, spacing=(1, 1, 1))
-
-
-def test_images_have_a_least_size_in_mm_by_their_spacing():
-    image = np.array([BLOBS])
-    options: dict = {"labels": 2, "objects": ObjectOptions(things=("1",), min_size="2mm2")}
-    run = segiou.score([image], [image], spacing=(0.5, 1), **options)
-    assert run.counts_of("objects").tp.tolist() == [1, 2]
-    assert run.plan("objects").measure.spacing == (0.5, 1.0)
-    assert "components below 2 mm² are void" in " ".join(str(run.report()).split())
-    with pytest.raises(ValueError, match="min_size=2mm2 requires masks with 2 axes and a spacing"):
-        segiou.score([image], [image], **options)
-    with pytest.raises(ValueError, match="spacing must be two or three positive numbers"):
-        segiou.score([image], [image], spacing=(0.5, 0), **options)
-    options["objects"] = ObjectOptions(min_size="2mm3")
-    with pytest.raises(
-        ValueError, match=r"min_size=2mm3 requires masks with 3 axes .* got 2 axes and spacing"
-    ):
-        segiou.score([image], [image], spacing=(1, 1), **options)
-
-
-@pytest.mark.parametrize(
-    ("size", "problem"),
-    [(text, f"invalid min_size '{text}'; use pixels") for text in ("", "mm3", "5cm3", "5mm", "5 5")]
-    + [("-1mm3", "must be at least 0, got -1"), ("infmm3", "must be at most"), ("nan", "got NaN")],
-)
-def test_texts_that_are_no_size_are_named(size, problem):
-    with pytest.raises(ValueError, match=problem):
-        ObjectOptions(min_size=size)
-
-
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8])
 def test_scores_and_masked_pixels_of_arrays(dtype):
     truth = np.array([[[0, 1, 1, 0]]], dtype)
@@ -580,111 +441,11 @@ def test_objects_have_their_class_whatever_the_order_of_the_predicted_labels(pre
     assert run.total().matrix.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
 
 
-def test_the_instance_ids_of_cityscapes(tmp_path):
-    truth = np.array([[7, 7, 26000, 26000, 26001, 26, 26, 0]], np.uint16)
-    pred = np.array([[7, 7, 26005, 26005, 7, 26001, 26001, 7]], np.uint16)
-    for side, values in (("truth", truth), ("pred", pred)):
-        (tmp_path / side).mkdir()
-        Image.fromarray(values).save(tmp_path / side / "x.png")
-    run = segiou.score_folder(
-        tmp_path / "truth", tmp_path / "pred", labels="cityscapes", objects="cityscapes"
-    )
-    road, car = (run.labels.index(name) for name in ("road", "car"))
-    assert run.counts_of("objects").things[car] and not run.counts_of("objects").things[road]
-    # Car 26000 is found, 26001 is not; 26001 of the prediction lies on a group of cars.
-    assert run.counts_of("objects").detections[car].tolist() == [1, 0, 1]
-    assert run.counts_of("objects").overlaps.tolist() == [[road, 2, 3, 1], [car, 2, 2, 1]]
-    assert run.total().matrix[car, car] == 4
-
-
 def test_the_row_of_means_says_that_its_counts_are_sums():
     report = segiou.score([[[0, 1]]], [[[0, 1]]], labels=2, objects=True).report()
     assert "mean over 2 classes; found, missed and false positive are totals" in " ".join(
         str(report).split()
     )
-
-
-def cityscapes_pair(folder, truth, pred, objects="cityscapes"):
-    for side, values in (("truth", truth), ("pred", pred)):
-        (folder / side).mkdir(exist_ok=True)
-        Image.fromarray(np.array([values])).save(folder / side / "x.png")
-    return segiou.score_folder(
-        folder / "truth", folder / "pred", labels="cityscapes", objects=objects
-    )
-
-
-def test_the_sums_are_over_the_classes_of_the_mean():
-    options = {"labels": ["ground", "cell"], "exclude": "ground", "objects": True}
-    report = segiou.score([[[0, 1, 0, 1]]], [[[0, 1, 0, 0]]], **options).report()
-    assert "mean 66.67 % 1 1 0 100.00 % 66.67 %" in " ".join(str(report).split())
-
-
-def test_ids_of_8_bits_hold_no_objects(tmp_path):
-    run = cityscapes_pair(tmp_path, np.uint8([7, 7, 26, 0]), np.uint8([7, 7, 7, 0]))
-    road = run.labels.index("road")
-    assert run.counts_of("objects").overlaps.tolist() == [[road, 2, 3, 1]]
-
-
-def test_void_of_cityscapes_may_be_negative(tmp_path):
-    for side, ids in (("truth", [7, 26001, -1]), ("pred", [7, 26002, 7])):
-        (tmp_path / side).mkdir()
-        np.save(tmp_path / side / "x.npy", np.array([ids]))
-    options = {"labels": "cityscapes", "ignore": -1, "objects": "cityscapes"}
-    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **options)
-    assert run.counts_of("objects").overlaps[:, 1:].tolist() == [[1, 1, 1], [1, 1, 1]]
-
-
-def test_ids_with_loss_are_refused_like_classes(tmp_path):
-    cityscapes_pair(tmp_path, *[np.uint8([7, 7, 7, 7])] * 2)
-    Image.open(tmp_path / "pred" / "x.png").save(tmp_path / "pred" / "x.jpg", quality=100)
-    (tmp_path / "pred" / "x.png").unlink()
-    folders = tmp_path / "truth", tmp_path / "pred"
-    options = {"labels": "cityscapes", "objects": "cityscapes"}
-    with pytest.raises(DataError, match="is a lossy JPEG"):
-        segiou.score_folder(*folders, **options)
-    assert (
-        segiou.score_folder(*folders, **options, allow_lossy=True).counts_of("objects").tp.sum()
-        == 1
-    )
-
-
-def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
-    plain, ids = np.uint8([7, 7, 26, 26]), np.uint16([7, 7, 26000, 26001])
-    problem = r"pred/x.png: contains class ids only: car is 26, but instances would be 26000 \+"
-    for name, truth in (("both", plain), ("pred", ids)):
-        (tmp_path / name).mkdir()
-        with pytest.raises(DataError, match=problem):
-            cityscapes_pair(tmp_path / name, truth, plain)
-    (tmp_path / "truth").mkdir()
-    report = cityscapes_pair(tmp_path / "truth", plain, ids).report()
-    assert "are these class" in " ".join(str(report).split())
-    (tmp_path / "none").mkdir()
-    assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
-    with pytest.raises(DataError, match="Cityscapes instanceIds, use objects='cityscapes'"):
-        cityscapes_pair(tmp_path, ids, ids, objects=True)
-
-
-def test_the_points_of_semantickitti(tmp_path):
-    for side, objects in (("truth", (1, 2)), ("pred", (5, 5))):
-        points = np.repeat(np.array([40, *(10 | n << 16 for n in objects), 0], "<u4"), 40)
-        (tmp_path / side).mkdir()
-        (tmp_path / side / "000000.label").write_bytes(points.tobytes())
-    labels = tmp_path / "labels.toml"
-    labels.write_text(
-        'name = "points"\nignore = [0]\n'
-        'classes = [{name = "car", values = [10]}, {name = "road", values = [40]}]\n'
-    )
-    options = ObjectOptions("kitti", things=("car",))
-    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels, objects=options)
-    assert run.counts_of("objects").detections.tolist() == [[0, 1, 2], [1, 0, 0]]
-    assert run.counts_of("objects").summary()["protocol"] == "semantickitti"
-    assert "absent classes count as 0" in " ".join(str(run.report()).split())
-    assert run.total().matrix.tolist() == [[80, 0], [0, 40]]
-    plain = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
-    assert plain.total() == run.total() and plain.counts_of("objects") is None
-    (tmp_path / "pred" / "000000.label").write_bytes(b"12345")
-    with pytest.raises(DataError, match="5 bytes is not a multiple of 4"):
-        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
 
 
 def test_intervals_have_the_mean_of_the_table_where_absent_classes_count_0():
@@ -696,21 +457,6 @@ def test_intervals_have_the_mean_of_the_table_where_absent_classes_count_0():
     assert (
         segiou.compare(run, run, metric="pq", groups="none", resamples=20).pairs[0].overall.a == 0.5
     )
-
-
-def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
-    # Cars that stand and cars that move (10, 252) are numbered apart, road and lanes (40, 60) too.
-    points = np.repeat(np.array([10 | 1 << 16, 252 | 1 << 16, 40, 60], "<u4"), 40)
-    for side in ("truth", "pred"):
-        (tmp_path / side).mkdir()
-        (tmp_path / side / "000000.label").write_bytes(points.tobytes())
-    folders = tmp_path / "truth", tmp_path / "pred"
-    run = segiou.score_folder(*folders, labels="semantickitti", objects="kitti")
-    found = dict(zip(run.class_names, run.counts_of("objects").tp.tolist(), strict=True))
-    assert {name: n for name, n in found.items() if n} == {"car": 2, "road": 2}
-    options = ObjectOptions("kitti", things=("car",))
-    run = segiou.score_folder(*folders, labels="semantickitti", objects=options)
-    assert run.counts_of("objects").tp[run.class_names.index("road")] == 1
 
 
 def test_what_is_not_measured_is_said(coco):
