@@ -136,9 +136,12 @@ def compare_raters(
     ([1.0, 0.8], 0.8333)
     """
     check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
+    everyone = {**raters, **({} if model is None else {model_name: model})}
+    for name, masks in everyone.items():
+        wanted = "a folder, or a mapping of cases to arrays such as {'case 1': mask}"
+        check_kind(f"the masks of {name!r}", masks, (str, Path, Mapping), wanted)
     options = ClassOptions.of(labels_of(labels, raters.values()), ignore=ignore)
     reading = Reading(array_axes=array_axes, read_palette=read_palette)
-    everyone = {**raters, **({} if model is None else {model_name: model})}
     if model is not None and model_name in raters:
         fix = "pass another model_name (--model NAME=DIR)"
         msg = f"the model and a rater are both named {model_name!r}; {fix}"

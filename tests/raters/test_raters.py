@@ -219,3 +219,13 @@ def test_pairs_of_all_classes_are_one_table():
     assert len(heads) == 1
     lines = [line.split()[:3] for line in found.to_text(200).splitlines()]
     assert ["0", "a,", "b"] in lines and ["1", "a,", "b"] in lines
+
+
+@pytest.mark.parametrize("masks", [np.zeros((2, 3, 3), int), [[[0, 1]]], 1])
+def test_masks_without_names_of_cases_are_an_error(masks):
+    named = {"1": np.zeros((3, 3), int)}
+    for raters in ({"anna": masks, "ben": named}, {"anna": named, "ben": masks}):
+        with pytest.raises(TypeError, match="must be a folder, or a mapping of cases to arrays"):
+            segiou.compare_raters(raters, labels=2)
+    with pytest.raises(TypeError, match="the masks of 'model' must be a folder"):
+        segiou.compare_raters({"anna": named, "ben": named}, labels=2, model=masks)
