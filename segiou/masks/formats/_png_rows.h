@@ -111,10 +111,16 @@ join_triples(uint64_t bits)
 ALWAYS_INLINED uint64_t
 find_residuals(const uint8_t *residuals, unsigned bytes)
 {
-    uint64_t found = differ64_from(residuals, 0);
-    if (found == 0) { /* as most often */
+    const size_t size = BLOCK / bytes_in_memory(bytes) * bytes;
+    uint64_t any = 0, word;
+    for (size_t i = 0; i < size; i += sizeof word) {
+        memcpy(&word, residuals + i, sizeof word);
+        any |= word;
+    }
+    if (any == 0) { /* as most often, and found sooner than which of them are not */
         return 0;
     }
+    uint64_t found = differ64_from(residuals, 0);
     return bytes == 3 ? join_triples(found) : join_bits(found, bytes);
 }
 
