@@ -56,7 +56,7 @@ _DENSE_CLASSES = 256
 
 def _zeros(shape: tuple[int, int]) -> NDArray[np.int64]:
     """Zeros that take memory where they are changed, a small page at a time."""
-    size = np.dtype(np.int64).itemsize * math.prod(shape)
+    size = 8 * math.prod(shape)
     if size < _LARGE_TABLE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.zeros(shape, dtype=np.int64)
     # NumPy asks Linux for huge pages, one of which every counted pair might then fill.
@@ -322,7 +322,7 @@ class Encoding:
         table : ndarray of int64, shape (C + 2, C + 1)
             Counts by code.
         """
-        return ConfusionCounts.trusted(table[:-2], table[-2].sum())
+        return ConfusionCounts.trusted(table[:-2], np.add.reduce(table[-2]))
 
     def empty_table(self) -> NDArray[np.int64]:
         """Zeros: rows for classes, ignored, undeclared; columns for classes, unassigned."""
