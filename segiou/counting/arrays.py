@@ -361,6 +361,8 @@ def label_arrays(
 
 def in_memory_order(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
     """Views of arrays of equal shape with their axes in memory order."""
+    if all(array.flags.c_contiguous for array in arrays):
+        return [*arrays]
     first = arrays[0]
     order = sorted(range(first.ndim), key=lambda axis: -abs(first.strides[axis]))
     is_backwards = [all(a.strides[axis] < 0 for a in arrays) for axis in order]

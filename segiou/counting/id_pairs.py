@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -63,13 +64,19 @@ def count_id_pairs(
     [0 1 2 2]
     [1 2 1 2]
     """
-    truth, pred = label_arrays(truth_ids, pred_ids, ("truth_ids", "pred_ids"))
-    count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _sorted_runs)
-    in_truth, in_pred, pixels = count(*_lines(truth, pred))
+    in_truth, in_pred, pixels = id_pairs(truth_ids, pred_ids, in_order=True)
     for value in read_several("ignore", ignore, "a sequence of ids"):
         kept = in_truth != check_integer("ignore", value)
         in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
     return in_truth, in_pred, pixels
+
+
+def id_pairs(truth_ids: Any, pred_ids: Any, *, in_order: bool = False) -> tuple[Ids, Ids, Ints]:
+    """As :func:`count_id_pairs`, in any order unless it is wanted."""
+    lines = _lines(*label_arrays(truth_ids, pred_ids, ("truth_ids", "pred_ids")))
+    if _id_pairs is None:
+        return fallback("segiou.counting._id_pairs", _sorted_runs)(*lines)
+    return _count_runs(*lines, in_order)
 
 
 def count_run_pairs(
@@ -95,14 +102,17 @@ def count_ids(ids: Ids) -> dict[int, int]:
 
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: memory order if both agree on it."""
-    first, second = (
-        np.require(side.ravel(), side.dtype.newbyteorder("="), "A")
-        for side in in_memory_order(truth, pred)
-    )
-    return first, second
+    first, second = (side.ravel() for side in in_memory_order(truth, pred))
+    return _native(first), _native(second)
 
 
-def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
+def _native(line: Ids) -> Ids:
+    if line.dtype.isnative and line.flags.aligned:  # np.require takes long to find out
+        return line
+    return np.require(line, line.dtype.newbyteorder("="), "A")
+
+
+def _count_runs(truth: Ids, pred: Ids, in_order: bool) -> tuple[Ids, Ids, Ints]:
     table = _id_pairs.count_pairs(
         *(truth, truth.itemsize, truth.dtype.kind == "i"),
         *(pred, pred.itemsize, pred.dtype.kind == "i"),
@@ -111,30 +121,37 @@ def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
         return _sorted_runs(truth, pred)
     if isinstance(table[0], int):  # very many others, and these are the lowest ids
         return _sorted_pairs(truth, pred, table)
-    return _table_pairs(table, truth.dtype, pred.dtype)
+    return _table_pairs(table, truth.dtype, pred.dtype, in_order)
 
 
 def _table_pairs(
-    table: tuple[bytes, bool], truth: np.dtype[Any], pred: np.dtype[Any]
+    table: tuple[bytes, bool], truth: np.dtype[Any], pred: np.dtype[Any], in_order: bool = True
 ) -> tuple[Ids, Ids, Ints]:
     """The pairs of a compiled table, whose last row means nothing, as ids of these types."""
     content, is_sorted = table
     rows = np.frombuffer(content, np.uint64).reshape(-1, 3)[:-1]
     in_truth, in_pred = _ids_of_bits(rows[:, 0], truth), _ids_of_bits(rows[:, 1], pred)
     pixels = rows[:, 2].astype(np.int64)
-    if is_sorted:
+    if is_sorted or not in_order:
         return in_truth, in_pred, pixels
     order = _order(in_truth, in_pred)
     return in_truth[order], in_pred[order], pixels[order]
 
 
-def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
-    """Order by truth, then by prediction; one sort if there are many and they fit into 64 bits."""
-    if len(truth) > _FEW:
-        lows = int(truth.min()), int(pred.min())
-        if max(int(truth.max()) - lows[0], int(pred.max()) - lows[1]) < 1 << 32:
-            return np.argsort(_keys(truth, pred, lows))
-    return np.lexsort((pred, truth))
+def _order(*columns: Ids) -> NDArray[np.intp]:
+    """Order by the first column, then by the next ones; one sort if rows are many and fit."""
+    if len(columns) == 1:
+        return columns[0].argsort()
+    if len(columns[0]) > _FEW:
+        lows = [int(column.min()) for column in columns]
+        spans = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
+        if math.prod(spans) <= 1 << 64:
+            keys = np.zeros(len(columns[0]), np.uint64)
+            for column, low, span in zip(columns, lows, spans, strict=True):
+                keys *= np.uint64(span % (1 << 64))  # 2**64 only beside spans of 1
+                keys += _above(column, low)
+            return keys.argsort()
+    return np.lexsort(columns[::-1])
 
 
 def _sorted_pairs(truth: Ids, pred: Ids, lows: tuple[int, int]) -> tuple[Ids, Ids, Ints]:
@@ -211,7 +228,7 @@ def add_up(
 
 def distinct(*columns: NDArray[Any]) -> Side:
     """The distinct rows of columns, sorted by the first column, then by the next ones."""
-    order = np.lexsort(columns[::-1]) if columns[1:] else columns[0].argsort()
+    order = _order(*columns)
     rows = [column[order] for column in columns]
     is_new = np.ones(len(order), bool)
     np.not_equal(rows[0][1:], rows[0][:-1], out=is_new[1:])

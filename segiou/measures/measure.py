@@ -211,7 +211,7 @@ class Measure(ABC):
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
     ) -> tuple[ObjectMask, ObjectMask] | None:
-        """Both sides with one entry per pair of ids that share pixels; None by default.
+        """Both sides, unchecked, with one entry per pair of ids that share pixels; None by default.
 
         Parameters
         ----------

@@ -238,16 +238,18 @@ class PairScorer:
         self, pair: Pair, truth: OpenMask, pred: OpenMask
     ) -> tuple[OpenMask, OpenMask]:
         """Both sides, an array paired with a volume with the axes of the volume."""
+        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
+        if truth.volume is pred.volume is None and len(shapes[0]) == len(shapes[1]) == 2:
+            return truth, pred
         if truth.volume is pred.volume is None and self._spacing(pair, truth) is None:
             spacings = [plan.masks.spacing for plan in self.header.plans]
             if self.reading.axes_of_volumes is None and not any(spacings):
-                shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
                 truth, pred = truth.as_image(shapes[1]), pred.as_image(shapes[0])
                 check_is_volume(tuple(truth.values.shape), pair.truth)
         if pred.content is not None or (truth.volume is None) == (pred.volume is None):
             return truth, pred
         path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)
-        shapes = tuple(tuple(side.values.shape) for side in (truth, pred))
+        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         wanted = shapes[array is truth]
         if not is_reversed(shapes[array is pred], wanted, self.reading.axes_of_volumes, path):
             return truth, pred
@@ -311,12 +313,9 @@ class PairScorer:
     ) -> list[Problem] | _SharedPair | None:
         """The pair without maps of pixels; None if other measures need them."""
         is_alone = len(self.header.plans) == 1
-        shared = self._reader.shared(truth, pred) if is_alone else None
-        sides = (or_problem(side.path, side.checked) for side in shared or (truth, pred))
-        checked: list[Any] = [*sides]
-        if problems := [result for result in checked if isinstance(result, Problem)]:
-            return problems
-        return _SharedPair(pair, files, checked) if shared else None
+        if is_alone and (shared := self._reader.shared(truth, pred)):
+            return _SharedPair(pair, files, shared)
+        return _problems_of((truth, pred)) or None
 
     def _add_shared(self, results: Sequence[Result | _SharedPair]) -> list[Result]:
         """The results, with those of pairs that share ids counted together."""
@@ -333,11 +332,14 @@ class PairScorer:
         if not isinstance(result, Problem):
             return [*result]
         if len(pairs) == 1:
-            return [[result]]
+            return [_problems_of(pairs[0].sides) or [result]]
         return [*chain.from_iterable(self._count_shared([pair]) for pair in pairs)]
 
     def _count_at_once(self, pairs: Sequence[_SharedPair]) -> list[ImageCount]:
-        truth, pred = (np.concatenate([pair.sides[k].classes for pair in pairs]) for k in (0, 1))
+        from segiou.measures.object_mask import classified
+
+        sides = [classified([pair.sides[k] for pair in pairs]) for k in (0, 1)]
+        truth, pred = (np.concatenate([mask.classes for mask in masks]) for masks in sides)
         pixels = np.concatenate([pair.pixels for pair in pairs])
         try:
             cells = self._encoding.count_shared(truth, pred, pixels, [len(p.pixels) for p in pairs])
@@ -346,7 +348,7 @@ class PairScorer:
         (plan,) = self.header.plans
         images = [
             MaskPair(first.classes, second.classes, plan.classes, (first, second))
-            for first, second in (pair.sides for pair in pairs)
+            for first, second in zip(*sides, strict=True)
         ]
         with _problem_of(pairs[0].pair.truth):
             packed = pack_measured(self.header, {plan.key: plan.count_several(images)})
@@ -476,6 +478,12 @@ def _problem_of(path: str) -> Iterator[None]:
         raise
     except ValueError as error:
         raise MaskError(path, str(error)) from error
+
+
+def _problems_of(sides: Sequence[ObjectMask]) -> list[Problem]:
+    """Problems of masks whose segments are not those of their annotations."""
+    checked: list[Any] = [or_problem(side.path, side.checked) for side in sides]
+    return [result for result in checked if isinstance(result, Problem)]
 
 
 def _count_masks(encoding: Encoding, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from segiou.masks.raw_mask import MaskError, RawMask, void_value
 from segiou.masks.read import open_mask
 from segiou.masks.sources.folders import stamp_of
 from segiou.masks.sources.segment_files import ImageSegments, load_segments, png_path
-from segiou.measures.object_mask import ObjectMask
+from segiou.measures.object_mask import ObjectMask, Segments
 
 
 def no_ids(path: str, source: str, raw: RawMask) -> MaskError:
@@ -102,20 +101,28 @@ def coco_objects(
         raw = open_mask(png_path(image, Path(file)))
     if not raw.is_color:
         raise no_ids(path, "coco", raw)
-    segments: dict[int, Mapping[str, Any]] = {}
-    values = {0: void_value(contents.free, labels)}
-    for category, part in image.segments:
-        number = part["id"]
-        if number in segments and values[number] != category:
-            problem = f"segment {number} has two classes, {values[number]} and {category}"
-            raise MaskError(path, problem)
-        segments[number], values[number] = part, category
-    values[0] = void_value(contents.free, labels)
-    crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    classes = partial(mapped, meaning=values)
+    segments = _segments(image, path, void_value(contents.free, labels))
+    last = {part["id"]: part.get("iscrowd") for _, part in image.segments}
     return ObjectMask(
-        classes, packed(raw.values), crowd, path, segments=segments, stamp=None if name else stamp
+        partial(mapped, meaning=segments.classes),
+        packed(raw.values),
+        tuple(number for number, is_crowd in last.items() if is_crowd),
+        path,
+        segments=segments,
+        stamp=None if name else stamp,
     )
+
+
+def _segments(image: ImageSegments, path: str, void: int) -> Segments:
+    """The segments of an annotation; pixels outside all of them have the value ``void``."""
+    areas = {part["id"]: part.get("area") for _, part in image.segments}
+    classes = {part["id"]: category for category, part in image.segments}
+    if len(classes) < len(image.segments):
+        for category, part in image.segments:
+            if category != (other := classes[part["id"]]):
+                problem = f"segment {part['id']} has two classes, {category} and {other}"
+                raise MaskError(path, problem)
+    return Segments({**classes, 0: void}, areas)
 
 
 def _annotated_image(contents: Any, path: str, name: str, file: str) -> ImageSegments:

@@ -15,12 +15,12 @@ from segiou._support.files import Stamp
 from segiou._support.numbers import digits
 from segiou._support.text import listed
 from segiou.counting.arrays import as_label_array
-from segiou.counting.id_pairs import count_id_pairs, count_ids, mapped
+from segiou.counting.id_pairs import count_ids, id_pairs, mapped
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.measures.measure import Measure
-from segiou.measures.object_mask import Drawn, ObjectMask
+from segiou.measures.object_mask import Drawn, ObjectMask, classified
 from segiou.measures.objects.counts import NO_OBJECT, pack_ids, shared_ids, unpack_ids
 from segiou.measures.objects.files import (
     annotations_of,
@@ -131,7 +131,7 @@ class ObjectSource(Measure):
     def shared(
         self, truth: ObjectMask | None, pred: ObjectMask | None
     ) -> tuple[ObjectMask, ObjectMask] | None:
-        """Both sides, unchecked, with one entry per pair of ids that share pixels."""
+        """Both sides, unchecked, with one entry per pair of ids that share pixels, in any order."""
         if truth is None or pred is None:
             return None
         if not (callable(truth.classes) and callable(pred.classes)):
@@ -139,12 +139,9 @@ class ObjectSource(Measure):
         if isinstance(truth.ids, Components) and isinstance(pred.ids, Components):
             in_truth, in_pred, pixels = truth.ids.overlaps(pred.ids)
         else:
-            in_truth, in_pred, pixels = count_id_pairs(truth.id_map, pred.id_map)
-        first, second = (
-            side._replace(classes=side.classes(ids), ids=ids, pixels=pixels)
-            for side, ids in ((truth, in_truth), (pred, in_pred))
-        )
-        return first, second
+            in_truth, in_pred, pixels = id_pairs(truth.id_map, pred.id_map)
+        first = truth._replace(ids=in_truth, pixels=pixels)
+        return first, pred._replace(ids=in_pred, pixels=pixels)
 
     def stamp(self, own: Stamp, path: str) -> Stamp:
         """Stamp of a file joined with that of COCO's annotations next to its folder."""
@@ -218,13 +215,14 @@ class ObjectSource(Measure):
         pairs : sequence of tuple of ObjectMask
             Results of :meth:`sides`.
         """
-        shared = (self.shared(*pair) or _shared_pixels(*pair) for pair in pairs)
-        truth, pred = zip(*((t.checked(), p.checked()) for t, p in shared), strict=True)
+        shared = [self.shared(*pair) or _shared_pixels(*pair) for pair in pairs]
+        truth, pred = (classified([sides[k] for sides in shared]) for k in (0, 1))
+        pixels: list[Any] = [side.pixels for side in truth]
         several = SharedPixels(
             self._codes("truth", truth, counts, counts.labels),
             self._codes("pred", pred, counts, counts.pred_labels),
-            np.concatenate([side.pixels for side in truth]),
-            [len(side.pixels) for side in truth],
+            np.concatenate(pixels),
+            [*map(len, pixels)],
             [side.crowd for side in truth],
         )
         # As in panopticapi, each segment that COCO's annotations list is matched, stuff included.
@@ -239,7 +237,7 @@ class ObjectSource(Measure):
         if self.source == "coco":
             # Id 0 is void, even if its class value is an undeclared category.
             classes = np.where(ids == 0, NO_OBJECT, classes)
-            _check_categories(sides, {*classes.tolist()}, labels, counts)
+            _check_categories(sides, {*np.unique(classes).tolist()}, labels, counts)
         return pack_ids(classes, ids, (f"{name}_classes", f"{name}_ids"))
 
     def _objects(

@@ -340,6 +340,44 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
     assert "pred/x.png" in text
 
 
+@pytest.mark.parametrize("side", ["truth", "pred"])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"area": 2.0}, ""),
+        ({"area": None}, ""),
+        ({"area": 3}, "segment 1 has 2 pixels, but its annotation has area 3"),
+        ({"area": "2"}, "segment 1 has 2 pixels, but its annotation has area '2'"),
+        ({"id": 7}, "contains segment ids missing from its annotation: 1"),
+        ({"id": -1}, "contains segment ids missing from its annotation: 1"),
+        ({"id": 1 + (1 << 32)}, "contains segment ids missing from its annotation: 1"),
+        ({"id": 1 << 70, "area": None}, "contains segment ids missing from its annotation: 1"),
+        ({"id": 0, "area": None}, "contains segment ids missing from its annotation: 1"),
+        ("absent", "does not contain segment ids of its annotation: 7"),
+        ("absent with area 0", "does not contain segment ids of its annotation: 7"),
+    ],
+)
+def test_one_annotation_of_a_batch_that_does_not_fit(tmp_path, side, values, message):
+    Image.fromarray(np.array([[0, 0, 1]], np.uint8)).save(tmp_path / "mask.png")
+    labels, names = load_labels(["a", "b"]), [f"x{i}" for i in range(8)]
+    for each in ("truth", "pred"):
+        write_coco(tmp_path / each, dict.fromkeys(names, tmp_path / "mask.png"), labels, things=())
+    file = tmp_path / f"{side}.json"
+    found = json.loads(file.read_text())
+    segments = found["annotations"][6]["segments_info"]
+    if isinstance(values, str):
+        segments.append({"id": 7, "category_id": 1, "area": 0 if "area" in values else None})
+    else:
+        segments[0].update(values)
+    file.write_text(json.dumps(found))
+    options = {"labels": tmp_path / "truth.json", "objects": "coco", "workers": 1}
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", on_error="skip", **options)
+    problems = {Path(problem.where).stem: problem.text for problem in run.skipped}
+    assert [*problems] == ["x6"] * bool(message)
+    assert message in problems.get("x6", "")
+    assert run.counts_of("objects").detections.tolist() == [[8 - bool(message), 0, 0]] * 2
+
+
 def test_without_annotations(coco, tmp_path):
     with pytest.raises(ValueError, match="arrays have no 'coco' object ids"):
         segiou.score([[0, 1]], [[0, 1]], labels=2, objects="coco")
