@@ -149,7 +149,7 @@ def _order(*columns: Ids) -> NDArray[np.intp]:
             keys = np.zeros(len(columns[0]), np.uint64)
             for column, low, span in zip(columns, lows, spans, strict=True):
                 keys *= np.uint64(span % (1 << 64))  # 2**64 only beside spans of 1
-                keys += _above(column, low)
+                keys += _offsets(column, low)
             return keys.argsort()
     return np.lexsort(columns[::-1])
 
