@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from itertools import chain, count as count_up
 from typing import TYPE_CHECKING, Any
@@ -50,8 +50,9 @@ def position(value: float) -> str:
     return f"{100 * min(max(0.0, value), 1.0):.2f}%"
 
 
-#: Pages group the digits of every number by narrow blanks.
-plural = partial(words.plural, write=count)
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """A number and its noun, with the digits grouped by narrow blanks."""
+    return words.plural(number, noun, many, write=count)
 
 
 Color = tuple[int, int, int]
