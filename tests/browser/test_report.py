@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.report import render_report, write_html
+from segiou.report import render_report
 
 HOSTILE = "<script>alert(1)</script>"
 NAMES = ["road", "car", HOSTILE, 'pole" onload="alert(2)', "bus"]
@@ -619,81 +619,3 @@ def test_nothing_is_wider_than_the_screen_before_a_resize_is_heard(new_page, rep
     for width in (1280, 700, 1000, 320):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_on_paper_everything_is_unfolded_and_light(new_page, report_url):
-    page = new_page(color_scheme="dark")
-    page.goto(report_url)
-    assert page.locator(".matrix-table").is_hidden()
-    page.emulate_media(media="print", color_scheme="dark")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator(".matrix-table").is_visible()
-    assert page.locator(".contents").is_hidden()
-    ink = page.evaluate("getComputedStyle(document.body).color")
-    assert sum(map(int, json.loads(f"[{ink[4:-1]}]"))) < 200
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    page.emulate_media(media="screen")
-    assert page.locator(".matrix-table").is_hidden()
-
-
-def test_on_paper_the_table_of_classes_fits(new_page, tmp_path):
-    masks = np.arange(10).repeat(250_000).reshape(1, 2500, 1000)
-    run = segiou.score(masks, np.roll(masks, 50, 1), labels=[f"pedestrian {i}" for i in range(10)])
-    # Between the margins of A4 are 718 pixels.
-    page = new_page(viewport={"width": 718, "height": 1000})
-    page.goto(write_html(tmp_path / "report.html", run.report(), run=run).as_uri())
-    page.emulate_media(media="print")
-    right = "document.getElementById('class-table').getBoundingClientRect().right"
-    assert page.evaluate(right) <= 718
-
-
-def test_on_paper_the_first_images_are_all_listed(new_page, tmp_path):
-    masks = np.random.default_rng(0).integers(0, 2, (250, 2, 2))
-    run = segiou.score(masks, masks[:, ::-1], labels=2)
-    page = new_page()
-    page.goto(write_html(tmp_path / "report.html", run.report(), run=run, examples=0).as_uri())
-    rows = "document.querySelectorAll('#image-table tbody tr:not(.space)').length"
-    assert page.evaluate(rows) < 100
-    page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(rows) == 200
-    assert "first 200" in page.locator("#images-printed").inner_text()
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.evaluate(rows) < 100
-    assert page.locator("#images-printed").is_hidden()
-
-
-def test_a_folder_shows_pictures_from_disk_as_they_are_seen(new_page, tmp_path, until):
-    """Two hundred images: only those in sight are read, and scrolling reads others."""
-    for name in ("truth", "pred"):
-        (tmp_path / name).mkdir()
-        for number in range(200):
-            mask = np.full((2, 4), number % 2, np.uint8)
-            mask[:, 0] = 1 if name == "pred" else 0
-            Image.fromarray(mask).save(tmp_path / name / f"{number:03}.png")
-    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["road", "car"])
-    path = write_html(f"{tmp_path}/page/", run.report(), run=run)
-    page = new_page()
-    read = []
-    page.on("request", lambda request: read.append(request.url.rpartition("/")[2]))
-    page.goto(path.as_uri())
-    until(page, "document.querySelectorAll('.thumb[data-painted]').length > 5")
-    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
-    assert 1 < len([name for name in read if name.endswith(".js")]) < 60
-    assert "199.js" not in read
-    page.evaluate("document.getElementById('image-rows').scrollTop = 1e6")
-    page.locator("#image-rows").press("End")
-    until(page, "document.querySelector('#image-table [aria-current] .name') !== null")
-    last = page.locator("#image-table [aria-current] .name").inner_text()
-    until(page, f"document.getElementById('viewer').dataset.shown === 'image={last}'")
-    assert f"{int(last)}.js" in read
-    assert page.locator("#image-table tbody tr:not(.space)").count() < 60
-    assert page.locator("#viewer-problem").inner_text() == ""
-    # A picture of a different report is rejected.
-    unread = next(number for number in range(200) if f"{number}.js" not in read)
-    wrong = path.parent / "pictures" / f"{unread}.js"
-    text = wrong.read_text(encoding="utf-8")
-    wrong.write_text(text.replace(f'"{unread:03}"', '"other"'), encoding="utf-8")
-    page.evaluate("(hash) => { location.hash = hash; }", f"#image={unread:03}")
-    until(page, "document.getElementById('viewer-problem').textContent !== ''")
-    assert "different report" in page.locator("#viewer-problem").inner_text()
