@@ -107,12 +107,14 @@ def check_where(option: str, text: str, known: Mapping[str, Sequence[str]]) -> N
 
 
 def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
+    number, sign, _ = value.partition("%")
     try:
-        limit = number_in(value)
+        limit = number_in(number)
     except ValueError:
         limit = math.nan
-    if not math.isfinite(limit):
-        msg = f"{option} {text!r}: {value!r} is not a finite number"
+    if sign or not math.isfinite(limit):
+        hint = f"; use {limit / 100:g}" if sign and 0 <= limit <= 100 and not is_free else ""
+        msg = f"{option} {text!r}: {value!r} is not a finite number{hint}"
         raise ValueError(msg)
     if limit > 1 and not is_free:
         hint = f"; for {limit:g} %, use {limit / 100:g}" if limit <= 100 else ""

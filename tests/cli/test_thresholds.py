@@ -41,6 +41,8 @@ from segiou.cli.main import main
         ("miou=nan", 2, "'nan' is not a finite number"),
         ("miou=-inf", 2, "'-inf' is not a finite number"),
         ("miou=high", 2, "'high' is not a finite number"),
+        ("miou=60%", 2, "'60%' is not a finite number; use 0.6"),
+        ("miou=160%", 2, "'160%' is not a finite number\n"),
         ("iou:unicorn=0", 2, "unknown class"),
     ],
 )
