@@ -359,6 +359,14 @@ def label_arrays(
     return sides
 
 
+def for_compiled(array: NDArray[Any]) -> NDArray[Any]:
+    """The values in native, aligned memory and C order, as compiled routines read them."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and array.dtype.isnative:
+        return array  # np.require takes long to find out
+    return np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
+
+
 def in_memory_order(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
     """Views of arrays of equal shape with their axes in memory order."""
     if all(array.flags.c_contiguous for array in arrays):

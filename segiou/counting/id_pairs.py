@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import in_memory_order, label_arrays
+from segiou.counting.arrays import for_compiled, in_memory_order, label_arrays
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
@@ -103,13 +103,7 @@ def count_ids(ids: Ids) -> dict[int, int]:
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: memory order if both agree on it."""
     first, second = (side.ravel() for side in in_memory_order(truth, pred))
-    return _native(first), _native(second)
-
-
-def _native(line: Ids) -> Ids:
-    if line.dtype.isnative and line.flags.aligned:  # np.require takes long to find out
-        return line
-    return np.require(line, line.dtype.newbyteorder("="), "A")
+    return for_compiled(first), for_compiled(second)
 
 
 def _count_runs(truth: Ids, pred: Ids, in_order: bool) -> tuple[Ids, Ids, Ints]:

@@ -28,6 +28,7 @@ from segiou.masks.reading import Reading
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
+from segiou.measures.parts import Parts
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 from segiou.scoring.array_axes import check_is_volume, is_reversed, scored_in_order
 from segiou.scoring.open_mask import OpenMask, is_packed, open_large
@@ -95,13 +96,13 @@ class PairScorer:
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
         annotations: dict[str, Any] = {}
-        return self._add_shared([self._score(pair, annotations) for pair in pairs])
+        return self._add_shared(self._pack([self._score(pair, annotations) for pair in pairs]))
 
     @cached_property
     def _encoding(self) -> Encoding:
         return Encoding.of_classes(self.header.options)
 
-    def _score(self, pair: Pair, annotations: dict[str, Any]) -> Result | _SharedPair:
+    def _score(self, pair: Pair, annotations: dict[str, Any]) -> _Scored:
         sides = (
             (pair.truth, self.truth_source, self.header.options.labels),
             (pair.pred, self.pred_source, self.header.options.pred_labels),
@@ -184,7 +185,7 @@ class PairScorer:
         may_be: dict[str, Any] = {"may_be_reversed": is_array, "may_be_image": truth.volume is None}
         return partial(_check_size, pair, shape, **may_be)
 
-    def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> Result | _SharedPair:
+    def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> _Scored:
         self._check_nodata(pair, truth)
         truth, pred = self._aligned_axes(pair, truth, pred)
         truth, pred = self._common_extent(truth, pred)
@@ -197,15 +198,16 @@ class PairScorer:
                 return shared
             truth, pred = truth.labelled(), pred.labelled()
         counted = self._counted(pair, truth, pred)
-        measured = self._counted_more(pair, truth, pred, counted)
+        more = self._counted_more(pair, truth, pred, counted)
         truth.check()
         pred.check()
-        return ImageCount.of(pair.id, counted, files, measured)
+        image = ImageCount.of(pair.id, counted, files)
+        return image if more is None else _MeasuredPair(image, more)
 
     def _counted_more(
         self, pair: Pair, truth: OpenMask, pred: OpenMask, counted: ConfusionCounts
-    ) -> bytes | None:
-        """Packed counts of the measures."""
+    ) -> dict[str, Parts] | None:
+        """The counts of the measures, if there are any."""
         if not self.header.counts_more:
             return None
         images = MaskPair(
@@ -220,7 +222,24 @@ class PairScorer:
             raster=truth.raster or pred.raster,
         )
         with _problem_of(pair.truth if pred.scores is None else pair.pred):
-            return self.measured(images)
+            return self.counts_of(images)
+
+    def _pack(self, results: Sequence[Any]) -> list[Any]:
+        """The results with the counts of measures as they are stored, encoded at once."""
+        pairs = [result for result in results if isinstance(result, _MeasuredPair)]
+        if not pairs:
+            return [*results]
+        counted = {
+            plan.key: Parts.joined(plan.layout, [pair.counts[plan.key] for pair in pairs])
+            for plan in self.header.plans
+        }
+        packed = iter(pack_measured(self.header, counted))
+        return [
+            replace(result.image, measured=next(packed))
+            if isinstance(result, _MeasuredPair)
+            else result
+            for result in results
+        ]
 
     def _spacing(self, pair: Pair, truth: OpenMask) -> Sequence[float] | None:
         """Spacing of the truth; MaskError if measures need it and its order is unknown."""
@@ -441,13 +460,12 @@ class PairScorer:
         return replace(pred, values=volume.values, volume=volume, objects=objects)
 
     def measured(self, pair: MaskPair) -> bytes | None:
-        """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`.
+        """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`."""
+        packed = pack_measured(self.header, self.counts_of(pair))
+        return packed[0] if packed else None
 
-        Parameters
-        ----------
-        pair : MaskPair
-            Truth and prediction.
-        """
+    def counts_of(self, pair: MaskPair) -> dict[str, Parts]:
+        """The counts of each measure of a pair."""
         options, plans = pair.classes, self.header.plans
         tally = pair.tally
         if options.unassigned == "error" and tally is not None and tally.unassigned.any():
@@ -455,8 +473,7 @@ class PairScorer:
             options = replace(options, unassigned="count")
             pair = replace(pair, classes=options)
             plans = tuple(replace(plan, classes=options) for plan in plans)
-        packed = pack_measured(self.header, {plan.key: plan.count(pair) for plan in plans})
-        return packed[0] if packed else None
+        return {plan.key: plan.count(pair) for plan in plans}
 
     @cached_property
     def _score_reader(self) -> Any:
@@ -498,6 +515,13 @@ def _count_masks(encoding: Encoding, truth: OpenMask, pred: OpenMask) -> Confusi
     return encoding.count(truth.values, pred.values, **options)
 
 
+class _MeasuredPair(NamedTuple):
+    """A pair with the counts of each measure, which are not encoded yet."""
+
+    image: ImageCount
+    counts: dict[str, Parts]
+
+
 class _SharedPair(NamedTuple):
     """A pair whose classes follow from ids; the pixels of ids are counted, those of classes not."""
 
@@ -510,6 +534,9 @@ class _SharedPair(NamedTuple):
     def pixels(self) -> NDArray[np.int64]:
         """Pixels of each pair of ids."""
         return np.asarray(self.sides[0].pixels)
+
+
+_Scored = Result | _MeasuredPair | _SharedPair
 
 
 def _check_size(
