@@ -20,12 +20,14 @@ from segiou.measures.registry import own_keys, own_scores, plans_of
 from segiou.measures.scores import ScoreOptions
 from segiou.runs import Header
 
+#: Kinds that need ids of objects, or one or two classes.
+OTHERS = {"cells", "partitions", "clicks", "referring", "saliency"}
 KEYS = (
-    *("boundary", "objects", "scores", "area", "midline", "offsets"),
     *(
         pytest.param(key, marks=pytest.mark.needs(f"measures.{key}"))
-        for key in ("surfaces", "lesions", "volume")
+        for key in sorted({*own_keys()} - OTHERS)
     ),
+    *("midline", "offsets"),
 )
 CLASSES = ClassOptions.of(4, ignore=255)
 #: Pixels of 100 m².
@@ -163,7 +165,8 @@ def test_scores_say_what_they_are(plan, parts):
     for name, score in plan.scores.items():
         assert score.name == name
         assert score.of_images(joined).shape == (5, 1 + len(score.names))
-        assert "%" in score.shown(0.5) or score.unit in score.shown(0.5)
+        unit = {"": "%", "number": "0.50"}.get(score.unit, score.unit)
+        assert unit in score.shown(0.5)
         if score.seen is not None:
             assert score.seen(joined).shape == (5, len(score.names))
         if score.alone is not None:

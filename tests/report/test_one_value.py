@@ -22,6 +22,7 @@ from segiou_offsets import Offsets
 
 import segiou
 from segiou.cli.main import main
+from segiou.metrics import METRICS
 
 PIXELS = ("iou", "dice", "precision", "recall", "specificity", "balanced_accuracy")
 PIXELS += ("volumetric_similarity",)
@@ -342,6 +343,10 @@ def command(capsys):
         return code, capsys.readouterr().out
 
     return run
+
+
+def test_every_metric_is_listed():
+    assert sorted(PIXELS) == sorted(METRICS)
 
 
 @pytest.mark.parametrize("scenario", FEW)
