@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -114,6 +115,8 @@ def compiled_parts() -> dict[str, bool]:
 
 def _is_found(module: str) -> bool:
     """Whether the file of a compiled module exists; imports nothing, because it runs in updates."""
+    if module in sys.modules:
+        return sys.modules[module] is not None  # None if its import was prevented
     _, *packages, _ = module.split(".")
     folder = Path(__file__).parents[1].joinpath(*packages)
     return PathFinder.find_spec(module, [str(folder)]) is not None

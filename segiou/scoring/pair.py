@@ -460,12 +460,24 @@ class PairScorer:
         return replace(pred, values=volume.values, volume=volume, objects=objects)
 
     def measured(self, pair: MaskPair) -> bytes | None:
-        """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`."""
+        """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`.
+
+        Parameters
+        ----------
+        pair : MaskPair
+            Truth and prediction.
+        """
         packed = pack_measured(self.header, self.counts_of(pair))
         return packed[0] if packed else None
 
     def counts_of(self, pair: MaskPair) -> dict[str, Parts]:
-        """The counts of each measure of a pair."""
+        """The counts of each measure of a pair.
+
+        Parameters
+        ----------
+        pair : MaskPair
+            Truth and prediction.
+        """
         options, plans = pair.classes, self.header.plans
         tally = pair.tally
         if options.unassigned == "error" and tally is not None and tally.unassigned.any():
