@@ -160,7 +160,8 @@ class Parts:
             array = arrays.get(name)
             if array is None:
                 array = np.zeros((0 if field.rows else 1, *field.shape), field.dtype)
-            checked[name] = _checked(name, field, np.asarray(array))
+            # A copy, because a plan may return one array for every image.
+            checked[name] = _checked(name, field, np.array(array))
             if field.sparse:
                 checked[name] = _sparse(checked[name].reshape(1, field.size))
             if field.rows:

@@ -86,3 +86,10 @@ def test_an_array_without_the_axis_of_rows_is_a_single_row():
 def test_bytes_that_hold_something_else_are_refused(layout, data):
     with pytest.raises(ValueError, match=r"truncated|outside|more counts|too long|no cell|array"):
         Parts.unpack(layout, [data])
+
+
+def test_parts_keep_their_numbers_when_the_array_is_reused():
+    layout, array = {"n": Field((2,))}, np.array([3, 4])
+    first = Parts.of(layout, n=array)
+    array[:] = 9
+    assert first["n"].tolist() == [[3, 4]]
