@@ -1,7 +1,6 @@
 from segiou.maps.estimates import (
     Estimate as Estimate,
     MapAccuracy as MapAccuracy,
-    SampleSize as SampleSize,
     map_accuracy as map_accuracy,
-    sample_size as sample_size,
 )
+from segiou.maps.planning import SampleSize as SampleSize, sample_size as sample_size

@@ -11,24 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import (
-    check_choice,
-    check_integer,
-    check_level,
-    check_number,
-    names_options,
-    refuse_kind,
-)
-from segiou._support.table_files import cell_text, check_columns
-from segiou._support.text import Json, did_you_mean, listed, plain
-from segiou.counting.arrays import as_array
+from segiou._support.arguments import check_level, names_options
+from segiou._support.text import Json, listed, plain
 from segiou.document.findings import Finding
+from segiou.maps.samples import check_sample, checked_unit_area, read_sample
 from segiou.metrics.ratio import Floats
 
 if TYPE_CHECKING:
     from segiou.document.parts import Part
 
-ALLOCATIONS: tuple[str, ...] = ("equal", "proportional", "neyman")
 #: Keys of a class in JSON, with the attributes of the result.
 _KEYS = {
     "name": "class_names",
@@ -39,12 +30,6 @@ _KEYS = {
     "mapped_area": "mapped",
 }
 _SCALED = "value", "standard_error", "low", "high", "margin"
-#: Cells (strata, reference, map), and areas whose squares are finite and not 0.
-_MOST_CELLS = 200**3
-_LEAST, _MOST = 1e-100, 1e100
-#: The least standard error that a sample is planned for, and the most units of a class.
-_LEAST_ERROR, _MOST_UNITS = 1e-6, 10**15
-_TABLE = "a ConfusionMatrix, its matrix, or a table with the columns 'reference' and 'map'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +132,6 @@ class MapAccuracy(Finding):
         return converted
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSize:
-    """Number of sample units of a design.
-
-    Attributes
-    ----------
-    total : int
-        Units that the target standard error needs.
-    strata : dict of str to int
-        Units of each stratum, rounded, so their sum can differ from ``total``.
-    """
-
-    total: int
-    strata: dict[str, int]
-
-
 @names_options
 def map_accuracy(
     sample: Any,
@@ -237,20 +206,10 @@ def map_accuracy(
     '45112 ± 21072 ha'
     """
     level = check_level("level", level)
-    unit_area = _checked_unit(unit_area)
-    names, stratum_names, counts, sizes = _read(sample, areas, strata)
-    _check_sample(counts, sizes, stratum_names)
+    unit_area = checked_unit_area(unit_area)
+    names, stratum_names, counts, sizes = read_sample(sample, areas, strata)
+    check_sample(counts, sizes, stratum_names)
     return _Estimator(names, stratum_names, counts, sizes, level, unit_area, strata is None).all()
-
-
-def _checked_unit(unit_area: float | None) -> float | None:
-    """The area of a sample unit, which is positive; None for None."""
-    if unit_area is None:
-        return None
-    if not 0 < (number := check_number("unit_area", unit_area)) <= _MOST:
-        msg = f"unit_area must be positive, at most {_MOST:g}, got {unit_area}"
-        raise ValueError(msg)
-    return number
 
 
 class _Estimator:
@@ -388,218 +347,3 @@ class _Estimator:
     def _estimate(self, value: float, error: float, reason: str) -> Estimate:
         margin = NormalDist().inv_cdf((1 + self._level) / 2) * error
         return Estimate(value, error, value - margin, value + margin, reason, margin)
-
-
-def sample_size(
-    areas: Mapping[Any, float] | Sequence[float],
-    users: Mapping[Any, float] | Sequence[float],
-    *,
-    standard_error: float = 0.01,
-    allocation: str = "proportional",
-    minimum: int = 0,
-    unit_area: float | None = None,
-) -> SampleSize:
-    """Number of sample units for a target standard error of overall accuracy.
-
-    Parameters
-    ----------
-    areas : mapping or sequence of float
-        Mapped area of each class, in any unit.
-    users : mapping or sequence of float
-        Expected user's accuracy of each class.
-    standard_error : float
-        Target standard error of overall accuracy.
-    allocation : {"equal", "proportional", "neyman"}
-        How units are allocated to classes: the same number, by area, or by area
-        times the standard deviation.
-    minimum : int
-        Least number of units per class. The other classes share the rest, as in
-        Table 5 of [1]_ with 50, 75 or 100.
-    unit_area : float, optional
-        Area of a sample unit, for the finite population correction.
-
-    References
-    ----------
-    .. [1] Olofsson et al. (2014), Remote Sensing of Environment 148, 42–57, eq. 13.
-
-    Examples
-    --------
-    >>> areas = {"loss": 0.02, "gain": 0.015, "forest": 0.32, "other": 0.645}
-    >>> sample_size(areas, [0.7, 0.6, 0.9, 0.95])
-    SampleSize(total=641, strata={'loss': 13, 'gain': 10, 'forest': 205, 'other': 413})
-    """
-    check_choice("allocation", allocation, ALLOCATIONS)
-    minimum = check_integer("minimum", minimum, 0, _MOST_UNITS)
-    standard_error = check_number("standard_error", standard_error)
-    if not _LEAST_ERROR <= standard_error <= 1:
-        msg = f"standard_error must be from {_LEAST_ERROR:g} to 1, got {standard_error:g}"
-        raise ValueError(msg)
-    unit_area = _checked_unit(unit_area)
-    names, sizes = _areas_of(areas)
-    _, accuracies = _areas_of(users, names, "users")
-    if (above := accuracies > 1).any():
-        c = int(above.argmax())
-        msg = f"users: {names[c]!r} has accuracy {accuracies[c]:g}; expected at most 1"
-        raise ValueError(msg)
-    weights, deviations = sizes / sizes.sum(), np.sqrt(accuracies * (1 - accuracies))
-    variance = standard_error**2
-    if unit_area is not None:
-        variance += float(weights @ deviations**2) * unit_area / float(sizes.sum())
-    total = math.ceil(round(float(weights @ deviations) ** 2 / variance, 9))
-    by = {"equal": np.ones(len(names)), "proportional": weights, "neyman": weights * deviations}
-    shares = np.where(sizes > 0, by[allocation], 0.0)
-    return SampleSize(total, dict(zip(names, _allocated(total, shares, minimum), strict=True)))
-
-
-def _allocated(total: int, shares: Floats, minimum: int) -> list[int]:
-    """Units by shares; shares that give fewer than the minimum get the minimum."""
-    fixed = np.zeros(len(shares), dtype=bool)
-    while True:
-        free = np.where(fixed, 0.0, shares)
-        left = max(0, total - minimum * int(fixed.sum()))
-        units = np.where(fixed, minimum, left * free / (free.sum() or 1.0))
-        below = (units < minimum) & ~fixed
-        if not below.any():
-            return [int(number) for number in np.floor(units + 0.5)]
-        fixed |= below
-
-
-def _read(
-    sample: Any, areas: Any, strata: Any
-) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.int64], Floats]:
-    """Names of classes and strata, counts (strata, reference, map), areas of the strata."""
-    if isinstance(sample, Sequence) and sample and isinstance(sample[0], Mapping):
-        sample = {key: [row.get(key) for row in sample] for key in sample[0]}
-    if hasattr(sample, "columns") or isinstance(sample, Mapping):
-        return _read_table(sample, areas, strata)
-    if strata is not None:
-        raise refuse_kind("sample", sample, "a table, because strata needs its rows")
-    matrix = as_array(getattr(sample, "matrix", sample), "sample")
-    if matrix.dtype.kind not in "iu":
-        raise refuse_kind("sample", sample, _TABLE)
-    if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
-        msg = f"sample has shape {matrix.shape}; expected (C, C)"
-        raise ValueError(msg)
-    if (matrix < 0).any():
-        t, m = np.argwhere(matrix < 0)[0]
-        msg = f"sample[{t}, {m}] is {matrix[t, m]}; expected a count ≥ 0"
-        raise ValueError(msg)
-    count = len(matrix)
-    unnamed = None if hasattr(areas, "items") else map(str, range(count))
-    names, sizes = _areas_of(areas, getattr(sample, "class_names", unnamed))
-    if len(names) != count:
-        msg = f"areas has {len(names)} classes; the sample has {count}"
-        raise ValueError(msg)
-    _check_size(count, count)
-    counts = np.zeros((count, count, count), dtype=np.int64)
-    counts[np.arange(count), :, np.arange(count)] = matrix.T
-    return names, names, counts, sizes
-
-
-def _read_table(
-    sample: Any, areas: Any, strata: Any
-) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.int64], Floats]:
-    truth, pred = (_column(sample, key) for key in ("reference", "map"))
-    stratum_names, sizes = _areas_of(areas)
-    names, what, column = stratum_names, "map class", pred
-    if strata is not None:
-        names = tuple(sorted({*truth, *pred}, key=lambda name: (name.zfill(20), name)))
-        is_column = isinstance(strata, str)
-        column = _column(sample, strata) if is_column else _checked(strata, "strata")
-        what = "stratum"
-        if len(column) != len(pred):
-            msg = f"strata has {len(column)} entries for {len(pred)} rows of the sample"
-            raise ValueError(msg)
-    rows = (
-        _codes(column, stratum_names, what),
-        _codes(truth, names, "reference class"),
-        _codes(pred, names, "map class"),
-    )
-    if (outside := sizes[rows[0]] == 0).any():
-        row = int(outside.argmax())
-        msg = f"row {row + 1} is outside the map: {what} {column[row]!r} has area 0"
-        raise ValueError(msg)
-    _check_size(len(stratum_names), len(names))
-    counts = np.zeros((len(stratum_names), len(names), len(names)), dtype=np.int64)
-    np.add.at(counts, rows, 1)
-    return names, stratum_names, counts, sizes
-
-
-def _check_size(strata: int, classes: int) -> None:
-    """Reject tables of more cells than can be estimated in seconds."""
-    if strata * classes**2 > _MOST_CELLS:
-        size = f"{classes} classes in {strata} strata"
-        msg = f"{size} are too many (the limit is 200 in 200); merge similar classes"
-        raise ValueError(msg)
-
-
-def _column(sample: Any, key: str) -> list[str]:
-    check_columns("sample", [key], [*map(str, getattr(sample, "columns", sample))])
-    return _checked(sample[key], key)
-
-
-def _checked(values: Iterable[Any], column: str) -> list[str]:
-    """The names in a column, none of which may be missing."""
-    names = [cell_text(value) for value in values]
-    if "" in names:
-        msg = f"row {names.index('') + 1} has no value in column {column!r}"
-        raise ValueError(msg)
-    return names
-
-
-def _codes(column: Sequence[str], names: Sequence[str], what: str) -> NDArray[np.intp]:
-    """The index of each name; an error shows the first row with an unknown name."""
-    index = {name: i for i, name in enumerate(names)}
-    for row, name in enumerate(column, 1):
-        if name not in index:
-            hint = did_you_mean(name, names)
-            if what == "reference class":
-                hint = f"{hint}; if it is not in the map, add it with area 0"
-            known = listed(list(names), 12)
-            msg = f"row {row}: {what} {name!r} is unknown; areas contains {known}{hint}"
-            raise ValueError(msg)
-    return np.array([index[name] for name in column], dtype=np.intp)
-
-
-def _areas_of(
-    areas: Any, names: Iterable[str] | None = None, what: str = "areas"
-) -> tuple[tuple[str, ...], Floats]:
-    """Names and areas, in the order of the names if given."""
-    if hasattr(areas, "items"):  # a mapping or a pandas Series
-        by_name = {cell_text(key): value for key, value in areas.items()}
-    else:
-        values = list(areas)
-        names = tuple(map(str, range(len(values))) if names is None else names)
-        if len(names) != len(values):
-            msg = f"{what} has {len(values)} entries; expected {len(names)}"
-            raise ValueError(msg)
-        by_name = dict(zip(names, values, strict=True))
-    keys = tuple(by_name if names is None else names)
-    if differing := [key for key in (*keys, *by_name) if (key in by_name) != (key in keys)]:
-        state = "missing from" if differing[0] in keys else "unknown in"
-        msg = f"class {differing[0]!r} is {state} {what}; expected {listed(list(keys), 12)}"
-        raise ValueError(msg)
-    sizes = np.array([check_number(f"{what}[{key!r}]", by_name[key], 0) for key in keys])
-    if not sizes.any():
-        msg = f"{what} must not be all 0"
-        raise ValueError(msg)
-    for key, size in zip(keys, sizes.tolist(), strict=True):
-        if size and not _LEAST <= size <= _MOST:
-            msg = f"{what}[{key!r}] is {size:g}; expected 0 or a number from 1e-100 to 1e+100"
-            raise ValueError(msg)
-    return keys, sizes
-
-
-def _check_sample(counts: NDArray[np.int64], sizes: Floats, names: Sequence[str]) -> None:
-    """Every stratum needs a sample unit, and every sample unit a stratum with an area."""
-    n = counts.sum((1, 2))
-    for h in np.flatnonzero((n == 0) & (sizes > 0)).tolist():
-        msg = (
-            f"stratum {names[h]!r} has no sample unit; sample every stratum, or merge strata. If "
-            "it is not a class (unclassified, for example), leave it out of areas; for a raster, "
-            "list its value under ignore in the label set (--labels)"
-        )
-        raise ValueError(msg)
-    for h in np.flatnonzero((n > 0) & (sizes == 0)).tolist():
-        msg = f"stratum {names[h]!r} has area 0, so its {n[h]} sample units are outside the map"
-        raise ValueError(msg)
