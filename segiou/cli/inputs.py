@@ -516,18 +516,12 @@ def _check_alone(parsed: argparse.Namespace) -> None:
             raise ValueError(msg)
 
 
-_MOST_RESAMPLES = 10_000_000
-
-
 def _check_resampling(parsed: argparse.Namespace) -> None:
     from segiou.inference.dependence import check_blocks
-    from segiou.inference.resampling import Resampling
+    from segiou.inference.resampling import MOST_RESAMPLES, Resampling
     from segiou.inference.units import groups_of
 
-    check_integer("--resamples", parsed.resamples, 2)
-    if parsed.resamples > _MOST_RESAMPLES:
-        msg = f"--resamples must be at most {_MOST_RESAMPLES}"
-        raise ValueError(msg)
+    check_integer("--resamples", parsed.resamples, 2, MOST_RESAMPLES)
     how = Resampling.of(resampling(parsed))
     check_blocks(how.groups, how.blocks)
     groups_of((), how.groups)

@@ -10,6 +10,7 @@ from segiou._support.numbers import number_in, p_equals, signed_points, unit_tex
 from segiou._support.text import did_you_mean, plain
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
+from segiou.metrics.pixel_scores import scale_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
@@ -70,7 +71,9 @@ def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -
     if option not in (_OPTIONS[better], REQUIRE):
         msg = f"{option} {text!r}: {better} values of {score.score} are better; use "
         raise ValueError(msg + f"{_OPTIONS[better]} or {REQUIRE}")
-    limit = _limit(option, text, value, is_free=bool(unit) or definition is None is not key)
+    is_free = definition is None is not key
+    ends = (-math.inf, math.inf) if is_free else _range_of(score.score, definition)
+    limit = _limit(option, text, value, *ends)
     return Threshold(
         name=score.column,
         score=score,
@@ -106,19 +109,30 @@ def check_where(option: str, text: str, known: Mapping[str, Sequence[str]]) -> N
         raise ValueError(msg + did_you_mean(value, known[column]))
 
 
-def _limit(option: str, text: str, value: str, *, is_free: bool) -> float:
+def _range_of(name: str, score: Score | None) -> tuple[float, float]:
+    """The range of a score of pixels, or of a measure: that of the scale of its intervals."""
+    from segiou.inference.limits import SCALES
+
+    known = scale_of(name) if score is None else score.scale
+    if score is not None and not known:
+        known = "logit" if not score.unit else "log" if score.better == "lower" else "identity"
+    return SCALES[known].least, SCALES[known].most
+
+
+def _limit(option: str, text: str, value: str, least: float, most: float) -> float:
     number, sign, _ = value.partition("%")
     try:
         limit = number_in(number)
     except ValueError:
         limit = math.nan
     if sign or not math.isfinite(limit):
-        hint = f"; use {limit / 100:g}" if sign and 0 <= limit <= 100 and not is_free else ""
+        hint = f"; use {limit / 100:g}" if sign and most == 1 and 0 <= limit <= 100 else ""
         msg = f"{option} {text!r}: {value!r} is not a finite number{hint}"
         raise ValueError(msg)
-    if limit > 1 and not is_free:
-        hint = f"; for {limit:g} %, use {limit / 100:g}" if limit <= 100 else ""
-        msg = f"{option} {text!r}: threshold must be at most 1{hint}"
+    if not least <= limit <= most:
+        hint = f"; for {limit:g} %, use {limit / 100:g}" if most == 1 and 1 < limit <= 100 else ""
+        span = f"from {least:g} to {most:g}" if most < math.inf else f"at least {least:g}"
+        msg = f"{option} {text!r}: threshold must be {span}, the range of the score{hint}"
         raise ValueError(msg)
     return limit + 0.0  # -0 is 0
 

@@ -18,6 +18,10 @@ Method = Literal["jackknife", "percentile", "bca"]
 #: Options for differences of models.
 PairedMethod = Literal["permutation", "percentile", "bca"]
 
+#: With a million resamples, the Monte Carlo error of the 2.5 % tail is 0.02 points, and the values
+#: of a score take 8 MB per class.
+MOST_RESAMPLES = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Resampling(Options):
@@ -25,7 +29,7 @@ class Resampling(Options):
 
     groups: Groups | None = None
     blocks: BlockLength | None = None
-    resamples: int = option(10_000, check_integer, 2)
+    resamples: int = option(10_000, check_integer, 2, MOST_RESAMPLES)
     seed: int = option(0, check_integer, 0)
     level: float = option(0.95, check_level)
     method: Any = option("jackknife", check_choice, get_args(Method))
@@ -46,4 +50,4 @@ class PairedResampling(Resampling):
     """These options of differences; :func:`segiou.compare` documents its own."""
 
     method: Any = option("permutation", check_choice, ("jackknife", *get_args(PairedMethod)))
-    permutations: int = option(10_000, check_integer, 1)
+    permutations: int = option(10_000, check_integer, 1, MOST_RESAMPLES)

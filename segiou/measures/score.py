@@ -149,7 +149,9 @@ class Score(Quantity):
     weights : callable, optional
         (F,) sums → (K,) weights of the structures in the mean, which sum to 1.
     scale : {"", "identity", "logit", "fisher", "log"}
-        Scale on which intervals are symmetric; by default, by unit and values.
+        Scale on which intervals are symmetric; by default, by unit and values. Its range is that of
+        thresholds: 0 to 1 for logit, −1 to 1 for fisher, at least 0 for log; by default 0 to 1 for
+        ratios, and at least 0 for scores with a unit of which lower values are better.
     each : callable, optional
         Parts of N images → (N, 1 + K) values of single images; by default, those of their sums.
     over : str

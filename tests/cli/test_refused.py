@@ -180,7 +180,10 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--seed", "1"], "--seed has no effect without --intervals"),
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),
         (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),
-        (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
+        (
+            ["--intervals", "--resamples", "99999999999"],
+            "--resamples must be at most 1000000, got 99999999999",
+        ),
         (["--intervals", "--seed", "-1"], "--seed: expected an integer ≥ 0, got '-1'"),
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "no.csv: does not exist"),

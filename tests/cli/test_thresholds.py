@@ -30,7 +30,12 @@ from segiou.cli.main import main
         ("recall:sky=0.5", 0, ""),
         ("precision:sky=1", 1, "threshold failed: precision:sky is 96.88 %, below 100"),
         ("speed=3", 2, "unknown score 'speed'; choose from iou"),
-        ("miou=70", 2, "threshold must be at most 1; for 70 %, use 0.7"),
+        ("miou=70", 2, "must be from 0 to 1, the range of the score; for 70 %, use 0.7\n"),
+        ("miou=-1", 2, "'miou=-1': threshold must be from 0 to 1, the range of the score\n"),
+        ("miou=-5%", 2, "'-5%' is not a finite number\n"),
+        ("cohen_kappa=-0.5", 0, ""),
+        ("cohen_kappa=-1.5", 2, "threshold must be from -1 to 1, the range of the score\n"),
+        ("matthews_correlation=70", 2, "from -1 to 1, the range of the score; for 70 %, use 0.7"),
         ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
         pytest.param(
             "surface_dice=0.5",
@@ -51,6 +56,21 @@ def test_thresholds(inside, threshold, code, said):
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.needs("measures.surfaces")
+@pytest.mark.parametrize(
+    ("threshold", "said"),
+    [
+        ("hausdorff_95=-3", "threshold must be at least 0, the range of the score"),
+        ("hausdorff_95=70", ""),
+        ("surface_dice=-0.1", "threshold must be from 0 to 1, the range of the score"),
+        ("surface_dice=1", ""),
+    ],
+)
+def test_thresholds_of_measures_are_in_the_range_of_the_score(inside, threshold, said):
+    done = inside(*SCORE, "--surface", "segiou", "--require", threshold)
+    assert done.returncode == (2 if said else done.returncode) and said in done.stderr
 
 
 def test_outcomes_of_thresholds_are_written(inside, tmp_path):

@@ -49,7 +49,7 @@ from segiou.inference.paired_runs import (
     same_images,
     without_uncommon,
 )
-from segiou.inference.resampling import Resampling
+from segiou.inference.resampling import MOST_RESAMPLES, Resampling
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import ScoredImages, Statistic
 from segiou.inference.units import (
@@ -72,7 +72,7 @@ _AGGREGATES = ("D", "I", "C", "median")
 class _Options(Resampling):
     """Options of :func:`rank`, which documents them."""
 
-    draws: int = option(1000, check_integer, 0)
+    draws: int = option(1000, check_integer, 0, MOST_RESAMPLES)
     alpha: float = option(0.05, check_number, 0, 1)
     scheme: Scheme = "aggregate-then-rank"
     ties: Ties = "min"
@@ -130,7 +130,7 @@ def rank(
     protocol, groups, blocks, names
         See :func:`compare`.
     draws : int
-        Number of resamples of images (or groups); 0 for none.
+        Number of resamples of images (or groups), at most 1 000 000; 0 for none.
     seed : int
         Seed of the random numbers.
     level : float

@@ -18,6 +18,7 @@ from segiou._support.text import Json, without_numpy
 from segiou.measures.measure import Measure
 from segiou.regions.conventions import (
     CONVENTIONS,
+    DISTANCES,
     MEASURES,
     SHARES,
     TOLERANCES,
@@ -167,5 +168,9 @@ def _fillings(measure: str, fillings: Any) -> tuple[Any, ...]:
             f"empty[{measure!r}] must be three numbers or 'diagonal', for both masks, the "
             f"truth or the prediction being empty; got {fillings!r}"
         )
+        raise ValueError(msg)
+    most, where = (math.inf, "at least 0") if measure in DISTANCES else (1, "from 0 to 1")
+    if wrong := [v for v in fillings if v != "diagonal" and not (0 <= v <= most or math.isnan(v))]:
+        msg = f"empty[{measure!r}] must be {where}, or nan for undefined; got {wrong[0]}"
         raise ValueError(msg)
     return tuple(fillings)

@@ -437,6 +437,13 @@ def test_tolerances_and_empty_masks_have_options(folder, capsys):
         (["--boundary-tolerance", "1mm,core=3"], "use the same unit for all tolerances"),
         (["--boundary-tolerance", "core=x"], "invalid tolerance 'x'"),
         (["--empty", "dice"], "expected MEASURE=BOTH,TRUTH,PRED"),
+        (
+            ["--empty", "surface_dice=2,0,0"],
+            r"empty\['surface_dice'\] must be from 0 to 1, .*got 2",
+        ),
+        (["--empty", "iou=1,0,-0.5"], r"empty\['iou'\] must be from 0 to 1, .*got -0.5"),
+        (["--empty", "dice=inf,0,0"], r"empty\['dice'\] must be from 0 to 1, or nan .*got inf"),
+        (["--empty", "hausdorff=0,-1,0"], r"empty\['hausdorff'\] must be at least 0, .*got -1"),
         (["--empty", "recall=1,0,0"], "a measure of empty masks"),
         (["--empty", "dice=1,0"], "three numbers or 'diagonal'"),
     ],
