@@ -315,15 +315,16 @@ def labelsets_page() -> str:
         "Pass one of these names, or a TOML file, to `--labels` or `segiou.load_labels`. To edit a label set,",
         "print it as TOML with `segiou labelsets NAME`.",
         "",
-        "| name | classes | ignored values | groups | first classes |",
-        "| --- | --: | --- | --- | --- |",
+        "| name | classes | ignored values | groups | first classes | source |",
+        "| --- | --: | --- | --- | --- | --- |",
     ]
     for name in segiou.labels.labelset_names():
         labels = segiou.load_labels(name)
         ignored = ", ".join(map(str, labels.ignore)) or "–"
         groups = ", ".join(labels.groups) or "–"
         first = ", ".join(labels.class_names[:4]) + (", …" if labels.num_classes > 4 else "")
-        lines.append(f"| `{name}` | {labels.num_classes} | {ignored} | {groups} | {first} |")
+        cells = (f"`{name}`", str(labels.num_classes), ignored, groups, first, labels.source)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,26 @@ Row = tuple[str, int, Any]
 
 
 def label_set_of(
-    name: str, rows: Sequence[Row], source: str, ignore: int | None = None
+    name: str,
+    rows: Sequence[Row],
+    source: str,
+    ignore: int | None = None,
+    *,
+    is_of_colors: bool = False,
 ) -> LabelSet:
-    """The label set of these classes; ``ignore`` is dropped if it is the value of a class."""
+    """The label set of these classes; ``ignore`` is dropped if it is the value of a class.
+
+    A colour of several classes, as FreeSurfer and GOOSE have them, identifies none of them. It is
+    an error if the file is of colour masks, because it has no values.
+    """
     classes = tuple(
         LabelClass(name, (value,), () if color is None else (color,)) for name, value, color in rows
     )
+    if not is_of_colors:
+        count = Counter(entry.colors for entry in classes)
+        classes = tuple(
+            entry if count[entry.colors] == 1 else replace(entry, colors=()) for entry in classes
+        )
     ignored = () if ignore is None or any(ignore in c.values for c in classes) else (ignore,)
     return LabelSet(name, classes, ignore=ignored, source=source)
 
@@ -70,13 +85,12 @@ def _matched_labels(matches: Sequence[Any], source: str, path: Path) -> LabelSet
     """The classes of lines of one form; the lines number them if they have no values."""
     groups = [match.groupdict() for match in matches]
     colors = [tuple(int(g[part]) for part in "rgb") if "r" in g else None for g in groups]
-    count = Counter(colors)
     rows = [
-        # A colour of several classes, as FreeSurfer has them, tells none of them.
-        (g["name"].strip(), int(g.get("value", i)), color if count[color] == 1 else None)
+        (g["name"].strip(), int(g.get("value", i)), color)
         for i, (g, color) in enumerate(zip(groups, colors, strict=True))
     ]
-    return label_set_of(folder_title(path), rows, source)
+    has_values = "value" in groups[0]
+    return label_set_of(folder_title(path), rows, source, is_of_colors=not has_values)
 
 
 def _listed_labels(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
@@ -106,4 +120,4 @@ def _labelmap_labels(lines: Sequence[tuple[int, str]], path: Path) -> LabelSet:
             raise ValueError(msg)
         color = None if parts == [""] else tuple(int(part[:9]) for part in parts)
         rows.append((fields[0], len(rows), color))
-    return label_set_of(folder_title(path), rows, "labelmap.txt")
+    return label_set_of(folder_title(path), rows, "labelmap.txt", is_of_colors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -131,9 +130,7 @@ def _check_named(entries: Sequence[Any], key: str, what: str) -> None:
 def _supervisely_labels(classes: Sequence[Any], path: Path) -> LabelSet:
     """Classes of a Supervisely project, numbered 1, 2, … after the background."""
     _check_named(classes, "title", "class")
-    colors = {entry["title"]: entry.get("color") or None for entry in classes}
-    count = Counter(colors.values())
-    known = {title: color if count[color] == 1 else None for title, color in colors.items()}
+    known = {entry["title"]: entry.get("color") or None for entry in classes}
     background = {} if background_of(known) else {"background": None}
     rows = [(title, i, color) for i, (title, color) in enumerate((background | known).items())]
     return label_set_of(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
@@ -185,7 +182,7 @@ def _table_labels(path: Path) -> LabelSet:
         rows.append(
             (row[name].strip(), class_value, color or (row[code].strip() if code else None))
         )
-    return label_set_of(folder_title(path), rows, path.name)
+    return label_set_of(folder_title(path), rows, path.name, is_of_colors=value is None)
 
 
 def _scannet_labels(table: Sequence[Mapping[str, str]], path: Path) -> LabelSet:

@@ -103,6 +103,51 @@ def test_goose_table(tmp_path):
     ]
 
 
+SHARED = [("snow", (2,), ()), ("bush", (17,), ((128, 150, 147),)), ("hedge", (59,), ())]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (  # GOOSE, whose snow and hedge have one colour
+            "goose_label_mapping.csv",
+            "class_name,label_key,hex\nsnow,2,#d157a0\nbush,17,#809693\nhedge,59,#D157A0\n",
+        ),
+        ("a.csv", "name,value,r,g,b\nsnow,2,9,9,9\nbush,17,128,150,147\nhedge,59,9,9,9\n"),
+        (
+            "coco.json",
+            '[{"id": 2, "name": "snow", "color": [9, 9, 9]}, {"id": 17, "name": "bush", '
+            '"color": [128, 150, 147]}, {"id": 59, "name": "hedge", "color": [9, 9, 9]}]',
+        ),
+    ],
+)
+def test_a_color_of_several_classes_with_values_is_not_used(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    assert classes(segiou.load_labels(path)) == SHARED
+
+
+def test_the_palette_of_metainfo_may_repeat_a_color(tmp_path):
+    path = tmp_path / "ade.json"
+    path.write_text('{"classes": ["road", "sky"], "palette": [[140, 140, 140], [140, 140, 140]]}')
+    assert classes(segiou.load_labels(path)) == [("road", (0,), ()), ("sky", (1,), ())]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("class_dict.csv", "name,r,g,b\nroad,0,0,0\nvoid,0,0,0\n"),
+        ("labelmap.txt", "road:0,0,0::\nvoid:0,0,0::\n"),
+        ("label_colors.txt", "0 0 0 road\n0 0 0 void\n"),
+    ],
+)
+def test_classes_without_values_need_different_colors(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"class 0 \('road'\) and class 1 \('void'\)"):
+        segiou.load_labels(path)
+
+
 def test_scannet_table(tmp_path):
     path = tmp_path / "scannetv2-labels.combined.tsv"
     rows = ("id\traw_category\tnyu40id\tnyu40class", "1\twall\t1\twall", "2\tchair\t5\tchair")

@@ -211,6 +211,7 @@ COLORS: dict[str, dict[str, tuple[int, int, int]]] = {
         "bicycle": (119, 11, 32),
     },
     "coco-panoptic": {"person": (220, 20, 60), "cat": (255, 77, 255), "snow": (255, 255, 255)},
+    "goose": {"traffic_cone": (255, 255, 0), "car": (183, 151, 98), "pipe": (221, 0, 0)},
     "rellis": {"dirt": (108, 64, 20), "vehicle": (255, 255, 0), "rubble": (110, 22, 138)},
     "isprs": {"building": (0, 0, 255), "low vegetation": (0, 255, 255), "car": (255, 255, 0)},
     "loveda": {"barren": (159, 129, 183), "agricultural": (255, 195, 128)},

@@ -7,7 +7,7 @@ per class with its values, its name and, where the file has colours, its colour.
 import hashlib
 
 import pytest
-from presets import PRESETS, decimal, entry_of, values_of
+from presets import PRESETS, decimal, entry_of, groups_of, values_of
 
 DIGESTS = {
     "cityscapes": "383456585d06f53f",  # cityscapesScripts, labels.py: id, name, color
@@ -27,6 +27,7 @@ DIGESTS = {
 WITHOUT_COLORS = ("coco-stuff", "totalsegmentator")
 #: CSAILVision/sceneparsing, color150.mat, without the two classes of one colour.
 ADE20K_COLORS = "d9adc6b0b66db72e"
+#: className of classMapping40.mat, which spells refridgerator.
 NYU40 = (
     "wall,floor,cabinet,bed,chair,sofa,table,door,window,bookshelf,picture,counter,blinds,desk,"
     "shelves,curtain,dresser,pillow,mirror,floor mat,clothes,ceiling,books,refrigerator,"
@@ -64,12 +65,65 @@ CONTEXT = (
     "platform,sign,plate,road,rock,shelves,sidewalk,sky,snow,bedclothes,track,tree,truck,wall,"
     "water,window,wood"
 )
-#: MMSegmentation, loveda.py and potsdam.py: colours in the order of the classes.
+#: Colours in the order of the classes.
 PALETTES = {
+    # Junjue-Wang/LoveDA, Semantic_Segmentation/data/loveda.py
     "loveda": "ffffff ff0000 ffff00 0000ff 9f81b7 00ff00 ffc380",
+    # The contest's page, as public code quotes it: impervious surfaces, building, low vegetation,
+    # tree, car, clutter
     "isprs": "ffffff 0000ff 00ffff 00ff00 ffff00 ff0000",
+    # The data set's page, as public code quotes it: urban, agriculture, rangeland, forest, water,
+    # barren
+    "deepglobe": "00ffff ffff00 ff00ff 00ff00 0000ff ffffff",
+    # CAPTAIN-WHU/iSAID_Devkit, cityscapesscripts/helpers/labels.py
+    "isaid": (
+        "000000 00003f 003f3f 003f00 003f7f 003fbf 003fff 007f3f 007f7f 00007f 0000bf 0000ff "
+        "00bf7f 007fbf 007fff 00649b"
+    ),
+    # YeLyuUT/UAVidToolKit, colorTransformer.py
+    "uavid": "000000 800000 804080 c000c0 008000 808000 404000 400080",
 }
-#: The colour list of CamVid, in alphabetical order without Void.
+#: Names by value: evaluation code of the challenges, and the mapping of GOOSE.
+NAMES = {
+    # JunMa11/FLARE, FLARE22_DSC_NSD_Eval.py (abbreviated there: RK, IVC, RAG, LAG, LK)
+    "flare22": (
+        "background,liver,right kidney,spleen,pancreas,aorta,inferior vena cava,"
+        "right adrenal gland,left adrenal gland,gallbladder,esophagus,stomach,duodenum,left kidney"
+    ),
+    # neheller/kits23, kits23/configuration/labels.py
+    "kits23": "background,kidney,tumor,cyst",
+    # rachitsaluja/BraTS-2024-Metrics, metrics_GLI.py (NETC, SNFH, ET, RC), metrics_PED.py
+    "brats2024-gli": (
+        "background,non-enhancing tumor core,surrounding non-enhancing FLAIR hyperintensity,"
+        "enhancing tumor,resection cavity"
+    ),
+    "brats2024-ped": "background,enhancing tumor,non-enhancing tumor,cystic component,edema",
+}
+#: Values of the regions that the challenges score.
+REGIONS = {
+    # The same file as for the names; neheller/kits21 has the same regions
+    "kits23": {"kidney_and_mass": {1, 2, 3}, "mass": {2, 3}, "tumor": {2}},
+    # med.upenn.edu/cbica/brats2019/tasks.html: 1 for NCR & NET, 2 for ED, 4 for ET
+    "brats": {"whole tumor": {1, 2, 4}, "tumor core": {1, 4}, "enhancing tumor": {4}},
+    # rachitsaluja/BraTS-2023-Metrics, metrics.py
+    "brats2023": {"whole tumor": {1, 2, 3}, "tumor core": {1, 3}, "enhancing tumor": {3}},
+    # rachitsaluja/BraTS-2024-Metrics, metrics_GLI.py, metrics_MET.py and metrics_PED.py
+    "brats2024-gli": {"whole tumor": {1, 2, 3}, "tumor core": {1, 3}},
+    "brats2024-ped": {"whole tumor": {1, 2, 3, 4}, "tumor core": {1, 2, 3}},
+}
+#: goose_label_mapping.csv as public code copies it, in the order of label_key from 1.
+GOOSE = (
+    "traffic_cone,snow,cobble,obstacle,leaves,street_light,bikeway,ego_vehicle,"
+    "pedestrian_crossing,road_block,road_marking,car,bicycle,person,bus,forest,bush,moss,"
+    "traffic_light,motorcycle,sidewalk,curb,asphalt,gravel,boom_barrier,rail_track,tree_crown,"
+    "tree_trunk,debris,crops,soil,rider,animal,truck,on_rails,caravan,trailer,building,wall,rock,"
+    "fence,guard_rail,bridge,tunnel,pole,traffic_sign,misc_sign,barrier_tape,kick_scooter,"
+    "low_grass,high_grass,scenery_vegetation,sky,water,wire,outlier,heavy_machinery,container,"
+    "hedge,barrel,pipe,tree_root,military_vehicle"
+)
+#: FraunhoferIOSB/goose_dataset, common/goose_colormap.json, without the two classes of one colour.
+GOOSE_COLORS = "60ee799477606b76"
+#: label_colors.txt of CamVid as public code copies it, in alphabetical order without Void.
 CAMVID_32 = (
     "408040 c00080 0080c0 008040 800000 400080 4000c0 c08040 c0c080 404080 8000c0 c00040 808040 "
     "c000c0 804040 40c080 404000 804080 8080c0 0000c0 c08080 808080 4080c0 000040 004040 c04080 "
@@ -103,8 +157,33 @@ def test_colors_of_ade20k() -> None:
     assert alone == ["road", "skyscraper"]
 
 
+def test_colors_of_goose() -> None:
+    preset = PRESETS["goose"]
+    classes = [entry for entry in preset["classes"] if "colors" in entry]
+    lines = [f"{entry['values'][0]} {entry['colors'][0][1:]}" for entry in classes]
+    assert (preset["ignore"], preset["ignore_colors"]) == ([0], ["#000000"])
+    assert digest(["0 000000", *lines]) == GOOSE_COLORS
+    alone = [entry["name"] for entry in preset["classes"] if "colors" not in entry]
+    assert alone == ["snow", "hedge"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_by_value(name: str) -> None:
+    assert [entry["name"] for entry in PRESETS[name]["classes"]] == NAMES[name].split(",")
+    assert values_of(name) == [*range(len(PRESETS[name]["classes"]))]
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_values_of_the_regions_of_challenges(name: str) -> None:
+    regions = {
+        group: {value for member in members for value in entry_of(name, member)["values"]}
+        for group, members in groups_of(name).items()
+    }
+    assert regions == REGIONS[name]
+
+
 @pytest.mark.parametrize(
-    ("name", "names"), [("nyu40", NYU40), ("pascal-context-official", CONTEXT)]
+    ("name", "names"), [("nyu40", NYU40), ("pascal-context-official", CONTEXT), ("goose", GOOSE)]
 )
 def test_names_in_the_order_of_the_data_set(name: str, names: str) -> None:
     assert [entry["name"] for entry in PRESETS[name]["classes"]] == names.split(",")
@@ -126,6 +205,8 @@ def test_values_and_colors_of_scannet() -> None:
 
 def test_palettes_in_the_order_of_the_classes() -> None:
     for name, palette in PALETTES.items():
-        assert colors_in_order(name) == colors_in_order(f"{name}-index") == palette
+        assert colors_in_order(name) == palette
+    for name in ("loveda", "isprs"):
+        assert colors_in_order(f"{name}-index") == PALETTES[name]
     assert colors_in_order("camvid-32") == CAMVID_32
     assert decimal(entry_of("camvid", "pavement")["colors"][0]) == (60, 40, 222)
