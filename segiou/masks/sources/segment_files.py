@@ -306,8 +306,9 @@ def _segment(entry: Any, number: int) -> tuple[int, Any]:
 def _add_panoptic(image: ImageSegments, entry: Any, number: int) -> None:
     """Add a panoptic annotation to its image."""
     image.png = _value(entry, "file_name", str, number)
+    where = f"a segment of {image.png}"
     for part in _value(entry, "segments_info", list, number):
-        id = _value(part, "id", int, f"a segment of {image.png}")
+        id = _value(part, "id", int, where)
         image.segments.append((_category(part, f"segment {id} of {image.png}"), part))
 
 
@@ -325,6 +326,8 @@ def _value(
 ) -> Any:
     """The value of a key, checked for its type."""
     value = entry.get(key, default) if isinstance(entry, dict) else None
+    if type(value) is kinds and value != "":  # as nearly always, and found sooner
+        return value
     is_kind = isinstance(value, kinds) and not isinstance(value, bool) and value == value
     if is_kind and not (value == "" and key in ("id", "image_id", "file_name")):
         return value
