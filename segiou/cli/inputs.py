@@ -32,6 +32,7 @@ from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import Callbacks, score_job
 from segiou.scoring.job import PAIR_ARGUMENTS, Job
+from segiou.scoring.unused_options import unused_classes
 
 if TYPE_CHECKING:
     from segiou.inference.intervals import OverUnits
@@ -156,7 +157,16 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
         raise ValueError(msg)
     if not parsed.quiet:
         note_state(run, f"{path}: ")
-    return run.excluding(parsed.exclude)
+    return without_excluded(run, parsed)
+
+
+def without_excluded(run: Run, parsed: argparse.Namespace) -> Run:
+    """The run without the classes of ``--exclude`` in means, and a note on absent ones."""
+    chosen = run.excluding(parsed.exclude)
+    if not parsed.quiet:
+        for text in unused_classes(run, {*chosen.options.exclude} - {*run.options.exclude}):
+            note(text)
+    return chosen
 
 
 def open_baseline(parsed: argparse.Namespace) -> Run:

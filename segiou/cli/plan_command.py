@@ -20,7 +20,7 @@ def command(parsed: argparse.Namespace) -> int:
         parsed, "half_width", [run], inputs.metrics_of(parsed.metric, run.score_plans)
     )
     found = sample_sizes(
-        run.excluding(parsed.exclude),
+        inputs.without_excluded(run, parsed),
         parsed.half_width,
         parsed.metric,
         groups=parsed.group_by,

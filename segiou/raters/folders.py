@@ -40,7 +40,7 @@ from segiou.scoring.array_axes import check_is_volume
 from segiou.scoring.file_pairs import check_palettes, files_of
 from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
 from segiou.scoring.segment_classes import labels_of, segments_in
-from segiou.scoring.unused_options import unused_texts
+from segiou.scoring.unused_options import unused_texts, unused_values
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]
@@ -153,6 +153,10 @@ def compare_raters(
         votes.append(case.votes)
         ids.append(case.id)
         unit = unit if case.volume is None else "voxels"
+    ignored = {*options.ignore} - {*options.labels.ignore}
+    if ignored and all((case.patterns[:, case.has_case] != UNMARKED).all() for case in votes):
+        text = unused_values(ignored, "mask")
+        warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     agreement = rater_agreement(
         votes,
         ids,

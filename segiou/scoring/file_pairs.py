@@ -27,7 +27,7 @@ from segiou.masks.finding import IS_A_FILE, split_ending
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.class_files import class_layout, folders_of_masks, object_layout
 from segiou.masks.sources.folders import LocalFolder, Source
-from segiou.masks.sources.mask_places import duplicate_advice
+from segiou.masks.sources.mask_places import OF_MASKS, duplicate_advice
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.pairing import Pair, Pairing, listed_files, pair_folders
 from segiou.scoring.job import Job
@@ -251,6 +251,23 @@ def pairing_problems(
     if not pairing.pairs or (problems and pairing.hint):
         problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
     return problems, left_out
+
+
+def only_pair_text(pairing: Pairing, pair_by: PairOptions) -> str:
+    """What to check if the names of the only pair end with words that are not those of masks."""
+    if len(pairing.pairs) != 1 or pair_by.has_rule:
+        return ""
+    (pair,) = pairing.pairs
+    key = pair.id.rpartition("/")[2]
+    stems = [split_ending(Path(path).name)[0] for path in pair.sides]
+    ends = [stem.removeprefix(key) for stem in stems]
+    are_ends = all(ends) and all(stem.startswith(key) for stem in stems) and ends[0] != ends[1]
+    if not are_ends or OF_MASKS.search(ends[0]):
+        return ""
+    return (
+        f"{pair.truth} and {pair.pred} are paired as {pair.id!r}, because no other files match; "
+        f"check that they show the same image, because {ends[0]!r} and {ends[1]!r} were ignored"
+    )
 
 
 def _unpaired_text(pairing: Pairing) -> str:

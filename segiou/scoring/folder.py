@@ -30,7 +30,12 @@ from segiou.runs.run import Run
 from segiou.scoring.annotation_advice import annotations_text
 from segiou.scoring.clusters import ClusterOptions, Clusters, check_clusters, counting_options
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
-from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
+from segiou.scoring.file_pairs import (
+    check_palettes,
+    only_pair_text,
+    pair_sources,
+    pairing_problems,
+)
 from segiou.scoring.job import Job
 from segiou.scoring.overlaps import least_mean
 from segiou.scoring.pair import PairScorer
@@ -45,7 +50,7 @@ from segiou.scoring.problems import (
 from segiou.scoring.proposed_pairs import best_proposals, scorer_of
 from segiou.scoring.region_advice import regions_text
 from segiou.scoring.segment_classes import labels_of
-from segiou.scoring.unused_options import unused_options
+from segiou.scoring.unused_options import unused_classes, unused_options
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
@@ -338,8 +343,14 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
     better = _better_labels(job, pairs, run, scorer)
-    unused = unused_options(job, pairs)
-    for advice in (better, regions_text(scorer, pairs), polygons_text(scorer, pairs), *unused):
+    unused = [*unused_options(job, pairs)]
+    if job.shard is None:  # other shards may have these values
+        options = job.options
+        unused += unused_classes(
+            run, options.exclude, {*options.ignore} - {*options.labels.ignore, nodata}
+        )
+    texts = regions_text(scorer, pairs), polygons_text(scorer, pairs)
+    for advice in (better, only_pair_text(pairing, job.pair_by), *texts, *unused):
         if advice:
             warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run

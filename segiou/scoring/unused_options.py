@@ -1,8 +1,9 @@
-"""Reading options that none of the files uses, so that none is silently ignored."""
+"""Options of reading and classes that no file or pixel uses, so that none is silently ignored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,6 +13,7 @@ from segiou.masks.raw_mask import VOLUME_SUFFIXES
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.pairing import Pair
+from segiou.runs.run import Run
 from segiou.scoring.job import Job
 from segiou.scoring.trials import palette_files
 
@@ -43,6 +45,28 @@ def unused_options(job: Job, pairs: Sequence[Pair]) -> Iterator[str]:
     if job.spacing is not None and len(job.spacing) == 2 and not job.measures:
         text = f"spacing={job.spacing!r} (--spacing {','.join(f'{x:g}' for x in job.spacing)})"
         yield f"{text} has no effect, because none of the chosen scores uses the pixel size"
+
+
+def unused_classes(
+    run: Run, exclude: Iterable[int], ignored: Collection[int] = ()
+) -> Iterator[str]:
+    """A sentence for ignored values and for each excluded class that no pixel of a run has."""
+    if not len(run):
+        return
+    if ignored and not run._tally.cells.ignored:
+        yield unused_values(ignored, "truth mask")
+    seen = run._tally.counts.truth + run._tally.counts.pred > 0
+    for name in (run.class_names[c] for c in exclude if not seen[c]):
+        where = "no pixel of truth or prediction belongs to it"
+        yield f"exclude={name!r} (--exclude {shlex.quote(name)}) has no effect, because {where}"
+
+
+def unused_values(ignored: Collection[int], masks: str) -> str:
+    """The sentence for ignored values that none of some masks has."""
+    shown = ",".join(map(str, sorted(ignored)))
+    values = f"[{shown.replace(',', ', ')}]" if len(ignored) > 1 else shown
+    them = "one of these values" if len(ignored) > 1 else "this value"
+    return f"ignore={values} (--ignore {shown}) has no effect, because no {masks} has {them}"
 
 
 def unused_texts(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[str]:

@@ -256,6 +256,30 @@ def test_two_files_are_a_pair(two_pairs):
 
 
 @pytest.mark.gate
+@pytest.mark.parametrize(
+    ("truth", "pred", "noted"),
+    [
+        ("street_dog", "street_cat", "'_dog' and '_cat' were ignored"),
+        ("a_gt", "a_pred", ""),
+        ("a_manual1", "a_unet", ""),
+        ("a", "a_unet", ""),
+        ("a_dog", "a_dog", ""),
+    ],
+)
+def test_the_only_pair_of_different_names_is_noted(tmp_path, recwarn, truth, pred, noted):
+    for side, name in (("truth", truth), ("pred", pred)):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / f"{name}.npy", np.uint8([[0, 1]]))
+    sides = tmp_path / "truth", tmp_path / "pred"
+    assert segiou.score_folder(*sides, labels=2).report().mean_iou == 1
+    texts = [str(one.message) for one in recwarn]
+    assert bool(texts) == bool(noted) and all(noted in text for text in texts)
+    if noted:
+        assert str(sides[0] / f"{truth}.npy") in texts[0] and f"{pred}.npy are paired" in texts[0]
+        segiou.score_folder(*sides, labels=2, key="(.+)_")  # a rule of the user
+        assert len(recwarn) == 1
+
+
 def test_threads_and_processes_count_the_same(two_pairs):
     truth, pred = two_pairs
     options = {"labels": 2, "ignore": 255}

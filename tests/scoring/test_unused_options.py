@@ -134,6 +134,58 @@ def test_the_command_line_notes_it(tmp_path, labels, capsys):
     assert said.count("array_key='mask' (--array-key mask) has no effect") == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"ignore": 255}, ["ignore"]),
+        ({"ignore": [3, 255]}, ["ignore"]),
+        ({"exclude": 0}, []),
+        ({"exclude": ["a", "z"]}, ["exclude"]),
+        ({"exclude": "z", "ignore": 200}, ["ignore", "exclude"]),
+    ],
+)
+def test_values_and_classes_that_no_mask_has_are_noted(tmp_path, options, names):
+    places = written(tmp_path, "a.png")
+    caught = noted(segiou.score_folder, *places, labels=["a", "b", "z"], **options)
+    assert [name for name in caught[0] if name in ("ignore", "exclude")] == names
+    # Another part may have them; a label set may ignore what these masks happen not to have.
+    part = {"labels": ["a", "b", "z"], **options, "shard": (1, 2), "missing": "skip"}
+    assert "exclude" not in noted(segiou.score_folder, *places, **part)[0]
+    assert noted(segiou.score_folder, *places, labels="voc2012", unassigned="count")[0] == []
+
+
+@pytest.mark.filterwarnings("error:.*no effect")
+@pytest.mark.filterwarnings("ignore:ignore includes values of the declared class")
+def test_values_that_masks_have_are_not_noted(tmp_path):
+    segiou.score_folder(*written(tmp_path, "a.png"), labels=2, ignore=1)
+
+
+def test_the_command_line_notes_values_and_classes(tmp_path, capsys):
+    command = ["score", *map(str, written(tmp_path, "a.png")), "--labels", "a,b,z"]
+    run = str(tmp_path / "a.sqlite")
+    assert main([*command, "--ignore", "255", "--exclude", "z", "--run", run]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "ignore=255 (--ignore 255) has no effect, because no truth mask has this value" in said
+    excluded = "exclude='z' (--exclude z) has no effect, because no pixel of truth or prediction"
+    assert excluded in said
+    assert main(["report", run, "--quiet"]) == main(["report", run]) == 0
+    assert capsys.readouterr().err == ""
+    assert (
+        main([*command, "--run", run + "2"]) == main(["report", run + "2", "--exclude", "z"]) == 0
+    )
+    assert excluded in " ".join(capsys.readouterr().err.split())
+
+
+def test_raters_note_ignored_values_that_no_mask_has(recwarn):
+    raters = {name: {"1": TRUTH, "2": PRED} for name in "ab"}
+    compare_raters(raters, labels=3, ignore=2)
+    (one,) = recwarn
+    said = "ignore=2 (--ignore 2) has no effect, because no mask has this value"
+    assert str(one.message) == said
+    compare_raters(raters, labels=1, ignore=1)
+    assert len(recwarn) == 1
+
+
 def test_raters_note_it_too(tmp_path, labels):
     for side in written(tmp_path, "a.png"):
         image(side / "b.png", PRED)
