@@ -30,6 +30,7 @@ from segiou.analysis.comparison.recipes import Crossed
 from segiou.counting.counts import Counts
 from segiou.inference.dependence import design_of
 from segiou.inference.paired import Paired
+from segiou.inference.paired_runs import Common
 from segiou.inference.scored_runs import scored_images
 from segiou.inference.significance import holm_adjust
 from segiou.inference.statistics import statistic
@@ -180,8 +181,12 @@ def true_difference(design: str, rho: float, lift: float) -> float:
 
 
 def outcome(pair: list[Counts], units: Units, truth: float) -> list[float]:
-    """Whether the interval contains the truth, its width, whether it excludes 0; both bounds."""
-    change = Paired.of(*(statistic(counts, units=units) for counts in pair), PERMUTATIONS).score
+    """Whether the interval contains the truth, its width, whether it excludes 0; both bounds.
+
+    As in a comparison, the means leave out the classes that only one of the models has.
+    """
+    images = [scored_images(counts, "iou", None) for counts in pair]
+    change = Paired.of(*Common.of(images, units, None).scores, PERMUTATIONS).score
     (low, high), (below, above) = change.limits(0.95), change.limits(0.9)
     rejects = change.p < 0.05 - 1e-12
     assert math.isnan(low) or rejects == (low > 0 or high < 0)
