@@ -350,18 +350,17 @@ def check_exists(path: Path) -> None:
         raise ValueError(msg) from None
 
 
-def read_json(path: str | Path, *, unique: bool = False) -> Any:
+def read_json(path: str | Path) -> Any:
     """The content of a JSON file; ValueError if it cannot be read, parsed, or is too large.
 
-    Large files are kept, because several parts of a run read them: treat the content as
-    read-only. In small ones, keys can be required to be unique.
+    Also if a key occurs twice in an object, which would lose a value. Large files are kept, because
+    several parts of a run read them: treat the content as read-only.
     """
     try:
         status = Path(path).stat()
         size = status.st_size
         if size < _KEPT_JSON_BYTES:
-            hook = unique_keys if unique else None
-            return json.loads(Path(path).read_bytes(), object_pairs_hook=hook)
+            return json.loads(Path(path).read_bytes(), object_pairs_hook=unique_keys)
         if size <= _MOST_JSON_BYTES:
             with _PARSING:  # threads that wait find it parsed
                 return _parsed(Path(path).absolute(), size, status.st_mtime_ns)
@@ -380,4 +379,4 @@ def read_json(path: str | Path, *, unique: bool = False) -> Any:
 
 @lru_cache(maxsize=2)
 def _parsed(path: Path, _size: int, _modified: int) -> Any:
-    return json.loads(path.read_bytes())
+    return json.loads(path.read_bytes(), object_pairs_hook=unique_keys)

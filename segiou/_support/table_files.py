@@ -67,7 +67,7 @@ def _read(path: Path) -> Any:
         need = f"{path} needs pyarrow"
         return import_extra("pyarrow.parquet", need, "parquet").read_table(path).to_pylist()
     if suffix == ".json":
-        return read_json(path, unique=True)
+        return read_json(path)
     if suffix == ".jsonl":
         # Lines end at line feeds alone: other separators of Unicode may stand in strings.
         lines = enumerate(read_text(path).split("\n"), 1)

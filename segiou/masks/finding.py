@@ -53,10 +53,16 @@ UNSUPPORTED = {
     ".dcm": "is DICOM; convert segmentations with dcmqi's segimage2itkimage -t nii",
     **dict.fromkeys((".exr", ".heic", ".jxl"), f"is an image that Pillow cannot read; {_AS_PNG}"),
     ".svg": f"is a vector image; {_AS_PNG}",
+    **dict.fromkeys((".7z", ".rar"), "is an archive that is not read; save it as .zip or .tar.gz"),
+    **dict.fromkeys(
+        (".zip", ".tar", ".tgz"), "is an archive; pass it in place of a folder, or extract it"
+    ),
     ".gz": "is compressed; decompress it, or save a .tar.gz",
     **dict.fromkeys((".tfrecord", ".tfrecords"), f"is a table of TensorFlow; {_AS_FILES}"),
     **dict.fromkeys((".mdb", ".lmdb"), f"is an LMDB database; {_AS_FILES}"),
 }
+#: Files and folders that systems add: macOS to archives, Windows to folders of images.
+_OF_SYSTEMS = frozenset({"__MACOSX", "Thumbs.db", "thumbs.db", "desktop.ini", "Desktop.ini"})
 #: Names that an error lists.
 _MOST_NAMED = 12
 #: Files that a zarr store begins with.
@@ -90,11 +96,11 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
-    masks = _files_below(root, MASK_SUFFIXES)
+    masks = files_below(root, MASK_SUFFIXES)
     if not masks or any(path.lower().endswith(VOLUME_SUFFIXES) for path in masks):
         masks |= _headers_below(root)
-    masks = masks or _files_below(root, RASTER_SUFFIXES) or _files_below(root, ARRAY_SUFFIXES)
-    masks = masks or _files_below(root, _plugin_suffixes())
+    masks = masks or files_below(root, RASTER_SUFFIXES) or files_below(root, ARRAY_SUFFIXES)
+    masks = masks or files_below(root, _plugin_suffixes())
     if not masks:
         layout = next(
             (text for name, text in _LAYOUT_FILES.items() if (root / name).is_file()), None
@@ -102,13 +108,13 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         if layout is not None:
             msg = f"{root}: {layout}"
             raise ValueError(msg)
-        check_found(masks, root, _files_below(root))
+        check_found(masks, root, files_below(root))
     return masks
 
 
 def _headers_below(root: Path) -> dict[str, str]:
     """Headers of volumes whose data are in other files; none if none is of a volume."""
-    headers = _files_below(root, HEADER_SUFFIXES)
+    headers = files_below(root, HEADER_SUFFIXES)
     if headers:
         from segiou.masks.formats.nifti_pairs import starts_as_volume
 
@@ -128,16 +134,16 @@ def _plugin_suffixes() -> set[str]:
     return {f".{name}" for name in plugin_names("formats")}
 
 
-def _files_below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
+def files_below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
     """Files below a folder with one of the given extensions; without them, all."""
     paths = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
         # Plain text: creating a Path for each of a million files takes a minute.
         inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
         outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
-            if name.startswith("."):
+            if is_hidden(name):
                 continue
             if endings is None or split_ending(name)[1].lower() in endings:
                 paths[f"{inside}{name}"] = f"{outside}{name}"
@@ -177,9 +183,13 @@ def masks_among(names: Iterable[str]) -> list[str]:
 def is_mask(relative: str, endings: Collection[str] = MASK_SUFFIXES) -> bool:
     """Whether a relative path names a mask: a known extension, and not hidden."""
     parts = relative.split("/")
-    hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
-    ending = split_ending(parts[-1])[1].lower()
-    return ending in endings and not hidden and "__MACOSX" not in parts
+    hidden = any(is_hidden(part) and part not in (".", "..") for part in parts)
+    return not hidden and split_ending(parts[-1])[1].lower() in endings
+
+
+def is_hidden(name: str) -> bool:
+    """Whether systems hide a file or folder of this name, or keep it for themselves."""
+    return name.startswith(".") or name in _OF_SYSTEMS
 
 
 def check_found(
@@ -193,7 +203,7 @@ def check_found(
 
 def _contents(others: Iterable[str], where: str | os.PathLike[str]) -> str:
     """Other files in place of masks by extension, and how to read the most frequent ones."""
-    seen = (name for name in others if not any(part[:1] == "." for part in name.split("/")))
+    seen = (name for name in others if not any(map(is_hidden, name.split("/"))))
     endings = [(split_ending(name.rpartition("/")[2])[1].lower(), name) for name in seen]
     counted = Counter(ending for ending, _ in endings)
     known = sorted(MASK_SUFFIXES | ARRAY_SUFFIXES | _plugin_suffixes())

@@ -250,7 +250,7 @@ def _read_by_magic(
         return RawMask(array, "npy", "NPY") if floats else _npy_mask(array, path)
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
-    if data[:4] == b"PK\x03\x04":
+    if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):  # also without files
         from segiou.masks.formats.numpy_files import npz_mask
 
         values, spacing = npz_mask(data, path, key, fits, floats=floats)
@@ -320,15 +320,7 @@ def to_labels(
     pages: bool = False,
 ) -> NDArray[np.integer[Any] | np.bool_]:
     """Labels of a mask; colours are mapped exactly by the label set. Pages may be a volume's."""
-    if raw.lossy and not allow_lossy:
-        fix = "save masks as PNG, or pass allow_lossy=True (--allow-lossy)"
-        if labels is not None and labels.num_classes == 2:
-            fix = f"{SOFT_EDGES}, {fix.removeprefix('save masks as PNG, ')}"
-        problem = f"is a lossy {raw.kind}, which can change label values; {fix}"
-        if raw.is_color and _is_photo(raw):
-            problem = f"is a photograph, or a mask that lossy {raw.kind} has changed; pass the "
-            problem += f"folder of masks, {fix}"
-        raise LossyMaskError(path, problem)
+    check_lossy(raw, path, labels, allow_lossy=allow_lossy)
     if raw.sets:
         return _labels_of_sets(raw, path)
     if raw.kind == "LABEL":
@@ -352,6 +344,21 @@ def to_labels(
     from segiou.masks.colors import labels_of_colors
 
     return labels_of_colors(raw, labels, path)
+
+
+def check_lossy(
+    raw: RawMask, path: str | Path, labels: LabelSet | None, *, allow_lossy: bool
+) -> None:
+    """Raise a LossyMaskError for a lossy format, unless it is allowed."""
+    if raw.lossy and not allow_lossy:
+        fix = "save masks as PNG, or pass allow_lossy=True (--allow-lossy)"
+        if labels is not None and labels.num_classes == 2:
+            fix = f"{SOFT_EDGES}, {fix.removeprefix('save masks as PNG, ')}"
+        problem = f"is a lossy {raw.kind}, which can change label values; {fix}"
+        if raw.is_color and _is_photo(raw):
+            problem = f"is a photograph, or a mask that lossy {raw.kind} has changed; pass the "
+            problem += f"folder of masks, {fix}"
+        raise LossyMaskError(path, problem)
 
 
 def _is_photo(raw: RawMask) -> bool:

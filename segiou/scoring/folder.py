@@ -349,8 +349,9 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         unused += unused_classes(
             run, options.exclude, {*options.ignore} - {*options.labels.ignore, nodata}
         )
-    texts = regions_text(scorer, pairs), polygons_text(scorer, pairs)
-    for advice in (better, only_pair_text(pairing, job.pair_by), *texts, *unused):
+    texts = [only_pair_text(pairing, job.pair_by), job.unmatched_text()]
+    texts += [regions_text(scorer, pairs), polygons_text(scorer, pairs)]
+    for advice in (better, *texts, *unused):
         if advice:
             warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,12 @@ from segiou.masks.read import from_bytes
 from segiou.masks.reading import OBJECT, OF_VOLUMES, STACKED, Reading
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
-from segiou.masks.sources.class_files import BACKGROUND, ClassMasks, undeclared_files
+from segiou.masks.sources.class_files import (
+    BACKGROUND,
+    ClassMasks,
+    undeclared_files,
+    unmatched_files,
+)
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, is_pattern
 from segiou.masks.sources.opening import adjusted, is_array_name, open_source
 from segiou.masks.sources.pairing import Pairing
@@ -289,7 +295,10 @@ class Job:
             raise DataError(problems)
         try:
             sides = zip(files, labels, strict=True)
-            masks = [ClassMasks.of(side, pattern, label_set) for side, label_set in sides]
+            masks = [
+                ClassMasks.of(side, pattern, label_set, allow_lossy=self.reading.allow_lossy)
+                for side, label_set in sides
+            ]
         except ValueError as error:
             raise DataError([Problem(str(self.truth), str(error))]) from error
         if masks == files:
@@ -326,6 +335,17 @@ class Job:
             for name, paths in undeclared_files(masks.files, self._pattern, labels).items()
             for path in paths
         ]
+
+    def unmatched_text(self) -> str:
+        """A note of masks that are skipped because they are in no image; empty without any."""
+        if self.reading.class_files is None:
+            return ""
+        places = [place for place in map(place_of, self.sources) if isinstance(place, ClassMasks)]
+        if not (paths := [*chain.from_iterable(map(unmatched_files, places))]):
+            return ""
+        pattern = f"class_files={self._pattern!r} (--class-files)"
+        skipped = f"{plural(len(paths), 'mask')} that {pattern} does not match"
+        return f"skipped {skipped}, such as {paths[0]}"
 
     def _opened(self, path: str | Path) -> Source:
         """The source at a place; an .npz file with a key is one mask."""

@@ -45,7 +45,7 @@ def _regions_in(source: AdjustedSource, path: str) -> Iterator[str]:
         for name in array_names(data, path):
             if name != source.key and re.fullmatch(r"\w+", name) and _OF_REGIONS.search(name):
                 try:
-                    region = inside(from_bytes(data, path, key=name), path)
+                    region = inside(from_bytes(data, path, key=name), path, allow_lossy=False)
                 except MaskError:
                     continue
                 if region.shape == shape and region.any() and not region.all():

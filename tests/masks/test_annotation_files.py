@@ -501,7 +501,7 @@ BOMB = base64.b64encode(zlib.compress(bytes(1 << 20))).decode()
         (via(BOX, filename="b.png"), "b.png does not exist; put the image next to"),
         (via(BOX, filename=3), "an image has filename 3"),
         (via(region("line", all_points_x=[0], all_points_y=[1])), "unsupported shape 'line'"),
-        (via(region("polygon", all_points_x=[0, 1], all_points_y=[1])), "inhomogeneous"),
+        (via(region("polygon", all_points_x=[0, 1], all_points_y=[1])), "has 2 x and 1 y"),
         (via(region("circle", cx=0, cy=0, r=1e300)), "far outside"),
         (via(region("rect", x=0, y=0, width=float("nan"), height=1)), "not a number"),
         (via(region("rect", x=0)), "'y' is missing"),
@@ -534,3 +534,51 @@ def test_segmentation_masks_of_cvat(tmp_path):
     labels = tmp_path / "cvat" / "labelmap.txt"
     run = segiou.score_folder(tmp_path / "cvat", tmp_path / "pred", labels=labels)
     assert run.report().mean_iou == 1
+
+
+@pytest.mark.parametrize("is_min", [False, True])
+def test_shapes_without_a_label_are_an_error(tmp_path, is_min):
+    """Label Studio's export of a polygon that got no label; it was left out."""
+    points = [[0, 0], [50, 0], [50, 50]]
+    size = {"original_height": 4, "original_width": 4}
+    content = task({"type": "polygon", "value": {"points": points}, **size})
+    if is_min:
+        content = json_min("a.jpg", label=[{"points": points, **size}])
+    place = open_source(write(tmp_path / "export.json", [content]))
+    with pytest.raises(MaskError, match="shape 1 of 1: has a polygon without a label; label or"):
+        place.read(place.find()["a.jpg"])
+
+
+def test_a_shape_of_no_known_kind_is_named(tmp_path):
+    path = write(tmp_path / "a.json", labelme(shape("car", [[0, 0], [1, 1]], ["polygon"])))
+    with pytest.raises(MaskError, match="shape 1 of 1: unexpected structure"):
+        read(path)
+
+
+def test_keys_that_occur_twice_are_an_error(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"shapes": [1], "shapes": [], "imageHeight": 8, "imageWidth": 8}')
+    with pytest.raises(ValueError, match=r"a.json: is not valid JSON: key 'shapes' occurs 2 times"):
+        read(path)
+
+
+@pytest.mark.parametrize("form", ["coco", "via", "cvat", "table"])
+def test_images_that_differ_in_their_extension_are_not_left_out(tmp_path, form):
+    """As files, ``a.jpg`` would be the photo of the mask ``a.png``."""
+    names = ("a.jpg", "a.png")
+    place = tmp_path / "export.json"
+    if form == "coco":
+        images = [{"id": i, "file_name": n, "height": 2, "width": 2} for i, n in enumerate(names)]
+        write(place, {"images": images, "annotations": []})
+    elif form == "via":
+        write(place, {n: {"filename": n, "regions": []} for n in names})
+    elif form == "cvat":
+        place = tmp_path / "a.xml"
+        images = "".join(f'<image name="{n}" width="2" height="2"/>' for n in names)
+        place.write_text(f"<annotations>{images}</annotations>")
+    else:
+        place = tmp_path / "a.csv"
+        place.write_text("id,rle,height,width\n" + "".join(f"{n},,2,2\n" for n in names))
+    write_masks(tmp_path / "pred", {"a": np.zeros((2, 2))})
+    with pytest.raises(DataError, match=r"a.jpg: has the same key as another file.*a.png"):
+        segiou.score_folder(place, tmp_path / "pred", labels=LABELS)

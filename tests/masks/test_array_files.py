@@ -225,3 +225,12 @@ def test_elements_of_cells(tmp_path):
     for key in ("groundTruth{4}.Segmentation", "groundTruth{0}", "groundTruth{1}", "x{1}"):
         with pytest.raises(MaskError, match="has no array"):
             from_bytes(root, tmp_path / "a.mat", key=key)
+
+
+def test_complex_values_and_files_without_arrays_are_named(tmp_path):
+    path = write(tmp_path / "t", "a.mat", matlab({"m": TRUTH * 1j}))
+    with pytest.raises(MaskError, match="contains complex values in 'm'; expected integer labels"):
+        read_mask(path)
+    np.savez(tmp_path / "b.npz")
+    with pytest.raises(MaskError, match="contains 0 arrays"):
+        read_mask(tmp_path / "b.npz")

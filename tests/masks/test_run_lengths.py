@@ -114,7 +114,7 @@ def test_runs_along_rows_are_an_error_until_they_are_declared(images):
         ([("i.jpg", "1 3 2 2")], "not in ascending order"),
         ([("i.jpg", "239 5")], "end at pixel 243, but the image has 240"),
         ([("i.jpg", "1 1000000000000")], "end at pixel 1000000000000, but"),
-        ([("", "1 3")], "row 1 names no image"),
+        ([("", "1 3")], "row 1: names no image"),
         ([("gone.jpg", "1 3")], "has no size; put the images into .*columns height and width"),
     ],
 )
@@ -161,6 +161,66 @@ def test_runs_give_their_area(height, width, data):
     area = area.reshape(height, width)
     for order, name in (("F", "columns"), ("C", "rows")):
         np.testing.assert_array_equal(Runs(encoded(area, order), name).area((height, width)), area)
+
+
+SIZED = ("ImageId", "ClassId", "EncodedPixels", "height", "width")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("a", 1, "1 2", 4, 4), ("a", 2, "5 2", 2, 8)], "image 'a' has the sizes 4 × 4 and 2 × 8"),
+        ([("a", 1, "1 2", 4.5, 4)], "row 1: invalid height '4.5' and width '4'"),
+        ([("a", 1, "1 2", 4, 4), ("b", "", "1 2", 4, 4)], "row 2: has run lengths without a class"),
+        ([("a", "car", "1 2", 4, 4), ("b", "", "1 2", 4, 4)], "row 2: has run lengths without a"),
+        ([], r"g\.csv: has no rows$"),
+    ],
+)
+def test_tables_that_contradict_themselves(tmp_path, rows, message):
+    table = write_csv(tmp_path / "g.csv", [SIZED, *rows])
+    with pytest.raises(ValueError, match=message):
+        open_source(table).find()
+
+
+@pytest.mark.parametrize("cell", ["a", "a_", "_1"])
+def test_image_and_class_in_one_column_are_both_given(tmp_path, cell):
+    head = ("ImageId_ClassId", "EncodedPixels", "height", "width")
+    table = write_csv(tmp_path / "g.csv", [head, ("a_1", "1 2", 4, 4), (cell, "1 2", 4, 4)])
+    with pytest.raises(ValueError, match=rf"row 2: expected .* IMAGE_CLASS, got '{cell}'"):
+        open_source(table).find()
+
+
+@pytest.mark.parametrize("form", ["floats", "utf-16", "sep", "size in one row"])
+def test_tables_as_other_programs_write_them(tmp_path, form):
+    """pandas writes classes beside empty cells as 1.0, Excel writes UTF-16 and a line ``sep=``."""
+    rows = [("a", 1, "1 2", 4, 4), ("a", 2, "5 2", 4, 4), ("b", "", "", 4, 4)]
+    if form == "floats":
+        rows = [(id, f"{label:.1f}" if label else "", *rest) for id, label, *rest in rows]
+    if form == "size in one row":
+        rows = [("a", 1, "1 2", "", ""), *rows[1:]]
+    table = write_csv(tmp_path / "g.csv", [SIZED, *rows])
+    if form == "utf-16":
+        table.write_text(table.read_text(), encoding="utf-16")
+    if form == "sep":
+        table.write_text("sep=,\n" + table.read_text())
+    source = open_source(table)
+    masks = {name: source.read(path)[0].values.tolist() for name, path in source.find().items()}
+    assert masks == {"a": [[1, 2, 0, 0], [1, 2, 0, 0], [0] * 4, [0] * 4], "b": [[0] * 4] * 4}
+
+
+def test_images_of_one_name_in_several_folders(tmp_path):
+    """Sizes are taken from the image of the folder, and never from one of several by chance."""
+    for place, size in (("one", (4, 2)), ("two", (3, 5))):
+        (tmp_path / place).mkdir()
+        Image.new("RGB", size).save(tmp_path / place / "a.v1.jpg")
+    head = ("ImageId", "EncodedPixels")
+    for image in ("two/a.v1", "two/a.v1.jpg"):
+        source = open_source(write_csv(tmp_path / "g.csv", [head, (image, "1 1")]))
+        assert source.read(source.find()[image])[0].values.shape == (5, 3)
+    for image in ("a.v1", "a.v1.jpg"):
+        table = write_csv(tmp_path / "g.csv", [head, (image, "1 1")])
+        with pytest.raises(ValueError, match=r"row 1: image 'a.v1.*of other sizes; add columns"):
+            open_source(table).find()
 
 
 # CVAT ------------------------------------------------------------------------------------
@@ -232,6 +292,10 @@ def test_annotations_are_scored(tmp_path):
         (cvat(shape("polygon", points="1,2;x,3;4,5")), "at least 3 corners"),
         (cvat(shape("polygon")), "'points' is missing"),
         (cvat(shape("mask", rle="0, 5", left=0, top=0, width=2, height=2)), "do not cover its 4"),
+        (
+            cvat(shape("mask", rle="0, x", left=0, top=0, width=2, height=2)),
+            "not whole: .*0, x",
+        ),
         (cvat(shape("mask", rle="0, 4", left=19, top=0, width=2, height=2)), "is outside"),
         (cvat(shape("mask", rle="0, 4", left=-1, top=0, width=2, height=2)), "has a box of 2 × 2"),
         (cvat(shape("polygon", label="", points="1,2;3,3;4,5")), "expected a label"),
@@ -248,6 +312,15 @@ def test_faults_of_annotations_are_named(tmp_path, text, message):
     with pytest.raises((MaskError, ValueError), match=message) as caught:
         read(tmp_path / "annotations.xml", text)
     assert str(caught.value).startswith(str(tmp_path / "annotations.xml"))
+
+
+def test_annotations_in_utf_16(tmp_path):
+    text = cvat(shape("box", xtl=0, ytl=0, xbr=20, ybr=12)).replace("utf-8", "utf-16")
+    (tmp_path / "a.xml").write_text(text, encoding="utf-16")
+    source = open_source(tmp_path / "a.xml")
+    raw, _ = source.read(source.find()["a.jpg"])
+    assert raw.names[1] == "car"
+    assert raw.values.all()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=FIXTURE)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
-from mask_files import write_masks
+from mask_files import required, write_masks
 from PIL import Image
 
 import segiou
-from segiou import DataError
+from segiou import DataError, MaskError
 from segiou.cli.main import main
 from segiou.masks import open_source
 from segiou.masks.sources.yolo_files import YoloFolder
@@ -137,3 +139,115 @@ def test_other_text_files_are_no_polygons(tmp_path):
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "val.txt").write_text("a\nb\n")
     assert not isinstance(open_source(tmp_path / "lists"), YoloFolder)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("0 0.5 0.5 0.2 0.2 0.9 3", "3"),  # a box, its confidence, and the number of its track
+        ("0 1 1 5 1 5 5", "5"),  # in pixels
+        ("0 -0.2 0 1 0 1 1", "-0.2"),
+    ],
+)
+def test_corners_outside_the_image_are_named(dataset, line, value):
+    (dataset / "labels" / "val" / "b.txt").write_text(line)
+    with pytest.raises(MaskError, match=f"has the coordinate {value} in '{line}'; expected .* 0"):
+        read(dataset / "labels" / "val", "b")
+
+
+@pytest.mark.parametrize("number", ["1e+00", "+1", "1.", "1.004"])
+def test_numbers_as_programs_write_them(dataset, number):
+    (dataset / "labels" / "val" / "b.txt").write_text(f"0 0 0 {number} 0 {number} 1 0 1")
+    assert read(dataset / "labels" / "val", "b") == [["0"] * 4] * 4
+
+
+def test_empty_files_are_images_without_objects(dataset):
+    folder = dataset / "labels" / "val"
+    for name in "ab":
+        (folder / f"{name}.txt").write_text("")
+    write_masks(dataset / "pred", {"a": np.full((4, 4), 2), "b": np.full((4, 4), 2)})
+    run = segiou.score_folder(folder, dataset / "pred", labels=dataset / "data.yaml")
+    assert run.total().counts.tp.tolist() == [0, 0, 32]
+    for image in (dataset / "images" / "val").iterdir():
+        image.unlink()
+    assert not isinstance(open_source(folder), YoloFolder)
+
+
+def test_files_of_systems_are_not_labels(dataset):
+    folder = dataset / "labels" / "val"
+    for name in ("Thumbs.db", "desktop.ini", "._a.txt", ".DS_Store"):
+        (folder / name).write_bytes(b"\0\1")
+    (dataset / "images" / "val" / "._b.jpg").write_bytes(b"\0")
+    assert [*open_source(folder).find()] == ["a.txt", "b.txt"]
+
+
+def test_extensions_in_capitals_are_read(dataset):
+    folder = dataset / "labels" / "val"
+    (folder / "a.txt").rename(folder / "b.TXT")
+    path = open_source(folder).find()["b.txt"]
+    raw, _ = open_source(folder).read(path)
+    assert raw.values.any()
+    (folder / "b.txt").write_text("0 0 0 1 0 1 1")
+    if len([*folder.iterdir()]) > 1:  # where systems distinguish them
+        with pytest.raises(ValueError, match=r"b.TXT: has the name of .*b.txt; keep one"):
+            open_source(folder).find()
+
+
+def test_one_broken_file_is_named(dataset):
+    folder = dataset / "labels" / "val"
+    (folder / "b.txt").write_bytes(bytes(range(256)))
+    write_masks(dataset / "pred", MASKS)
+    how = {"labels": dataset / "data.yaml"}
+    with pytest.raises(DataError, match=r"b.txt: is neither UTF-8 nor UTF-16 text"):
+        segiou.score_folder(folder, dataset / "pred", **how)
+    (folder / "b.txt").unlink()
+    (folder / "b.txt").symlink_to(folder / "nowhere.txt")
+    with pytest.raises(DataError, match=r"b.txt: does not exist"):
+        segiou.score_folder(folder, dataset / "pred", **how)
+
+
+def test_two_images_of_one_name_have_one_size(dataset):
+    Image.new("RGB", (4, 4)).save(dataset / "images" / "val" / "b.png")
+    assert read(dataset / "labels" / "val", "b") == [[""] * 4] * 4
+    Image.new("RGB", (8, 4)).save(dataset / "images" / "val" / "b.png")
+    with pytest.raises(ValueError, match=r"b.jpg: differs in size from .*b.png; keep one"):
+        open_source(dataset / "labels" / "val").find()
+
+
+def test_many_polygons_of_a_large_image_take_little_memory(dataset):
+    """A mask of the whole image per polygon would be 2 GB."""
+    Image.new("L", (1 << 12, 1 << 12)).save(dataset / "images" / "val" / "b.png")
+    (dataset / "images" / "val" / "b.jpg").unlink()
+    corners = [(i % 16 / 16, i // 16 / 16) for i in range(128)]
+    lines = [f"0 {x} {y} {x + 0.01} {y} {x + 0.01} {y + 0.01}" for x, y in corners]
+    (dataset / "labels" / "val" / "b.txt").write_text("\n".join(lines))
+    folder = YoloFolder(str(dataset / "labels" / "val"))
+    tracemalloc.start()
+    raw, _ = folder.read(f"{folder.root}/b.txt")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.count_nonzero(raw.values) > 128 * 800
+    assert most < 200 << 20
+
+
+def test_polygons_are_those_of_opencv(dataset):
+    cv2 = required("cv2")
+    random = np.random.default_rng(4)
+    image = dataset / "images" / "val" / "b.jpg"
+    for _ in range(60):
+        height, width = random.integers(3, 40, 2)
+        Image.new("RGB", (width, height)).save(image)
+        expected = np.full((height, width), "", object)
+        drawn, lines = [], []
+        for _ in range(random.integers(1, 6)):
+            corners = (random.random((random.integers(3, 8), 2)) * 0.99).round(4)
+            name = str(random.integers(0, 3))
+            ending = " 0.5" if random.random() < 0.5 else ""
+            lines.append(f"{name} {' '.join(map(str, corners.ravel().tolist()))}{ending}")
+            pixels = (corners.astype(np.float32) * np.float32([width, height])).astype(np.int32)
+            area = cv2.fillPoly(np.zeros((height, width), np.uint8), [pixels], 1)
+            drawn.append((-int(area.sum()), name, area > 0))
+        for _, name, area in sorted(drawn, key=lambda entry: entry[0]):
+            expected[area] = name
+        (dataset / "labels" / "val" / "b.txt").write_text("\n".join(lines))
+        assert read(dataset / "labels" / "val", "b") == expected.tolist()

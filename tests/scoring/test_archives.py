@@ -193,3 +193,57 @@ def test_zips_with_backslashes(tmp_path, part):
     assert [name.rpartition("/")[2] for name in found] == ["a.png", "b.png"]
     for path in found.values():
         assert source.read(path)[0] == png(np.eye(2))
+
+
+def tar_of(path: Path, members) -> Path:
+    with tarfile.open(path, "w") as archive:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize("write", [tar_of, zip_of])
+def test_names_that_begin_with_the_current_folder(tmp_path, write):
+    """As ``tar cf masks.tar ./truth`` writes them."""
+    path = write(tmp_path / "a.tar", [("./x/a.png", png([[1]])), ("./y/b.png", png([[2]]))])
+    assert open_source(path).find() == {"x/a.png": f"{path}/x/a.png", "y/b.png": f"{path}/y/b.png"}
+    assert open_source(f"{path}/x").find() == {"a.png": f"{path}/x/a.png"}
+    write(path, [("a.png", png([[1]])), ("./a.png", png([[2]]))])
+    with pytest.raises(ValueError, match=r"contains 'a.png' more than once; keep one"):
+        open_source(path).find()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data, at: data[: at + 100], "unexpected end of data"),
+        (lambda data, at: data[:at] + b"\1" + data[at + 1 :], r"the header at byte \d+ is corrupt"),
+        (lambda data, at: data + data, "contains data after its end; if it is several archives"),
+    ],
+)
+def test_a_tar_never_ends_before_its_last_member(tmp_path, change, words):
+    """Where the second header is damaged, tarfile stops as if the archive ended."""
+    path = tar_of(tmp_path / "a.tar", [("a.png", png([[1]])), ("b.png", png([[2]]))])
+    with tarfile.open(path) as archive:
+        at = archive.getmembers()[1].offset
+    path.write_bytes(change(path.read_bytes(), at))
+    with pytest.raises(ValueError, match=words):
+        open_source(path).find()
+
+
+def test_encrypted_members_and_other_archives_are_named(tmp_path):
+    path = zip_of(tmp_path / "a.zip", [("a.png", png([[1]]))])
+    data = bytearray(path.read_bytes())
+    data[6] |= 1
+    data[data.find(b"PK\1\2") + 8] |= 1
+    path.write_bytes(data)
+    source = open_source(path)
+    with pytest.raises(segiou.MaskError, match=r"a.png: cannot be .*: is encrypted; extract the"):
+        source.read(source.find()["a.png"])
+    (tmp_path / "b.7z").write_bytes(b"7z")
+    with pytest.raises(ValueError, match=r"b.7z: is an archive that is not read; save it as .zip"):
+        open_source(tmp_path / "b.7z").find()
+    with pytest.raises(ValueError, match=r"but 1 .* each is an archive; pass it in place of a"):
+        open_source(zip_of(tmp_path / "c.zip", [("a.zip", bytes(data))])).find()

@@ -212,3 +212,40 @@ def test_files_of_undeclared_classes_are_errors_or_listed(tmp_path, side, capsys
     words = ["score", *map(str, folders), "--labels", ",".join(NAMES)]
     assert main([*words, "--class-files", "{id}_class_{class}"]) == 3
     assert "class 'Table' of 1 file is not declared" in capsys.readouterr().err
+
+
+def test_two_files_of_one_class_are_an_error(folder):
+    root, pattern = folder
+    name = pattern.replace("{id}", "a").replace("{class}", "chair")
+    Image.new("L", (6, 1)).save(root / "truth" / f"{name}.bmp")
+    with pytest.raises(segiou.DataError, match=r"is of the same image and class as .*bmp"):
+        segiou.score_folder(root / "truth", root / "pred", labels=NAMES, class_files=pattern)
+
+
+def test_files_of_one_class_are_not_lossy(folder):
+    root, pattern = folder
+    name = pattern.replace("{id}", "b").replace("{class}", "table")
+    (root / "pred" / f"{name}.png").unlink()
+    Image.new("L", (6, 1)).save(root / "pred" / f"{name}.jpg")
+    places = (root / "truth", root / "pred")
+    how = {"labels": NAMES, "class_files": pattern}
+    with pytest.raises(segiou.DataError, match=rf"{name}.jpg: is a lossy JPEG"):
+        segiou.score_folder(*places, **how)
+    run = segiou.score_folder(*places, **how, allow_lossy=True)
+    # Of image b, no pixel of table is predicted any more: 2 of 5 pixels.
+    assert run.total().iou()[2] == 2 / 5
+
+
+@pytest.mark.parametrize("side", ["truth", "pred"])
+def test_masks_that_the_pattern_does_not_match_are_listed(folder, side):
+    root, pattern = folder
+    save(root / side, {"c": [0] * 6, "x.photo": [0] * 6}, "{}.png")
+    with pytest.warns(UserWarning, match=r"skipped 1 mask that class_files=.*, such as .*c.png$"):
+        run = segiou.score_folder(root / "truth", root / "pred", labels=NAMES, class_files=pattern)
+    assert run.total().iou()[1:].tolist() == IOU
+
+
+def test_the_background_needs_a_class_without_files(folder):
+    root, pattern = folder
+    with pytest.raises(segiou.DataError, match=r"truth: every class has files; add a class"):
+        segiou.score_folder(root / "truth", root / "pred", labels=NAMES[1:], class_files=pattern)

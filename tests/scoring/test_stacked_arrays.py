@@ -183,3 +183,35 @@ def test_raters_ask_as_well(tmp_path):
     assert main(["raters", *map(str, raters.values()), "--labels", "2", "-q"]) == 3
     command = ["raters", *map(str, raters.values()), "--labels", "2", "-q", "--array-axes", "nyx"]
     assert main(command) == 0
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_a_channel_axis_of_one_is_dropped(axis, tmp_path):
+    np.save(tmp_path / "t.npy", np.expand_dims(TRUTH, axis))
+    np.save(tmp_path / "p.npy", PRED)
+    run = segiou.score_folder(tmp_path / "t.npy", tmp_path / "p.npy", labels=2, array_axes="nyx")
+    assert run.total().iou()[1] == 5 / 10
+    assert len(run) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (npy(np.zeros((3, 2, 2, 3), int)), r"t.npy: has shape \(3, 2, 2, 3\); expected images"),
+        (b"\x93NUMPY", r"t.npy: is a corrupt"),
+    ],
+)
+def test_a_stack_that_cannot_be_read_is_named(content, words, tmp_path):
+    (tmp_path / "t.npy").write_bytes(content)
+    np.save(tmp_path / "p.npy", PRED)
+    with pytest.raises(segiou.DataError, match=words):
+        segiou.score_folder(tmp_path / "t.npy", tmp_path / "p.npy", labels=2, array_axes="nyx")
+
+
+def test_arrays_named_after_files(tmp_path):
+    """``savez(**{path.name: mask})`` names an array ``a.png``, which is a member ``a.png.npy``."""
+    np.savez(tmp_path / "t.npz", **{"a.png": TRUTH[0], "x/b": TRUTH[1]})
+    np.savez(tmp_path / "p.npz", **{"a": PRED[0], "x/b.tif": PRED[1]})
+    run = segiou.score_folder(tmp_path / "t.npz", tmp_path / "p.npz", labels=2)
+    assert run.ids == ("a", "x/b")
+    assert run.total().iou()[1] == 5 / 8

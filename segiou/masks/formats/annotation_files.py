@@ -52,5 +52,5 @@ def _images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
 
 def _polygon_tool(tool: str, shapes: Iterable[Any], key: str) -> str:
     """The tool if any of the shapes is a polygon; else empty."""
-    kinds = {shape.get(key) or "polygon" for shape in shapes if isinstance(shape, dict)}
+    kinds = [shape.get(key) or "polygon" for shape in shapes if isinstance(shape, dict)]
     return tool if "polygon" in kinds else ""

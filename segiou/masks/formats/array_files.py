@@ -106,6 +106,9 @@ def _matlab(data: bytes, path: str | Path) -> _Arrays:
                     isinstance(values, np.ndarray) and values.dtype == object and values.size == 1
                 ):
                     values = values.item()
+        if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+            text = f"contains complex values in {name!r}; expected integer labels"
+            raise MaskError(path, f"{text}. Save its real part")
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "biuf":
             raise MaskError(path, _no_field(name, [*found, *others]))
         return values

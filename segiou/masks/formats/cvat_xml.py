@@ -21,7 +21,7 @@ def is_cvat(path: Path) -> bool:
     """Whether a file begins as an XML file of CVAT."""
     try:
         with path.open("rb") as file:
-            return b"<annotations" in file.read(1 << 12)
+            return b"<annotations" in file.read(1 << 12).replace(b"\0", b"")  # also in UTF-16
     except OSError:
         return False
 
@@ -90,14 +90,19 @@ def _area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
 
 def _mask(shape: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
     """The area of run lengths in a box, row by row, alternately outside and inside."""
-    left, top, width, height = (int(shape[key]) for key in ("left", "top", "width", "height"))
+    try:
+        left, top, width, height = (int(shape[key]) for key in ("left", "top", "width", "height"))
+        runs = np.array([int(n) for n in shape["rle"].split(",")], dtype=np.int64)
+    except ValueError:
+        box = {key: shape[key] for key in ("left", "top", "width", "height", "rle")}
+        msg = f"its mask has a number that is not whole: {box!r:.80}"
+        raise ValueError(msg) from None
     if min(left, top) < 0 or min(width, height) < 1:
         msg = f"its mask has a box of {width} × {height} from ({left}, {top})"
         raise ValueError(msg)
     if left + width > size[1] or top + height > size[0]:
         msg = f"its mask, {width} × {height} from ({left}, {top}), is outside"
         raise ValueError(msg)
-    runs = np.array([int(n) for n in shape["rle"].split(",")], dtype=np.int64)
     if (runs < 0).any() or (runs > width * height).any() or runs.sum() != width * height:
         msg = f"its run lengths do not cover its {width * height} pixels"
         raise ValueError(msg)

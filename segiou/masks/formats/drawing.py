@@ -178,7 +178,19 @@ def _steps(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_]:
     """A polygon's inside and sides, identical to OpenCV's fillPoly if its corners are inside."""
+    area = np.zeros(size, dtype=bool)
+    window, part = filled_part(points, size)
+    area[window] = part
+    return area
+
+
+def filled_part(
+    points: NDArray[np.int64], size: tuple[int, int]
+) -> tuple[tuple[slice, slice], NDArray[np.bool_]]:
+    """The window of an image around a polygon, and the pixels of :func:`filled` in it."""
     after = np.roll(points, -1, axis=0)
+    first = points.min(axis=0).clip(0, size[::-1])
+    width, height = points.max(axis=0).clip(first - 1, np.array(size[::-1]) - 1) + 1 - first
     begin, end = _clipped(points, after, size)
     from_left = (begin[:, 0] > end[:, 0])[:, None]
     start, way = np.where(from_left, end, begin), np.abs(end - begin)
@@ -187,11 +199,12 @@ def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_
     most = np.maximum(way.max(axis=1), 1)[side, None]
     # Ties go to the pixel nearer to the left end of the side.
     moved = (2 * way[side] * step[:, None] + most - 1) // (2 * most)
-    x, y = (start[side] + direction[side] * moved).T
-    is_inside = (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
-    area = _pixels_between_sides(points, after, size)
-    area[y[is_inside], x[is_inside]] = True
-    return area
+    x, y = (start[side] + direction[side] * moved - first).T
+    is_inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    part = _pixels_between_sides(points - first, after - first, (int(height), int(width)))
+    part[y[is_inside], x[is_inside]] = True
+    left, top = first.tolist()
+    return (slice(top, top + height), slice(left, left + width)), part
 
 
 def _clipped(

@@ -16,6 +16,8 @@ from segiou.masks.formats.drawn_image import Area, DrawnImage, reason
 
 #: Extensions of images.
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".avif", ".heic")
+#: Types of shapes to which no label was given.
+_UNLABELLED = ("polygon", "brush", "rectangle", "ellipse", "keypoint", "bitmask")
 #: Prefix that Label Studio adds to uploaded files.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
 
@@ -27,7 +29,7 @@ def image_of_task(number: int, task: Any, path: Path) -> tuple[str, DrawnImage]:
         if len(done) != 1:
             msg = f"has {len(done)} annotations; expected one"
             raise ValueError(msg)
-        results = [r for r in done[0]["result"] if str(r.get("type")).endswith("labels")]
+        results = [r for r in done[0]["result"] if _is_shape(str(r.get("type")))]
         sizes = {(r["original_height"], r["original_width"]) for r in results}
         if len(sizes) > 1:
             msg = f"has {len(sizes)} image sizes; expected shapes with one size"
@@ -41,6 +43,11 @@ def image_of_task(number: int, task: Any, path: Path) -> tuple[str, DrawnImage]:
         raise ValueError(msg) from error
 
 
+def _is_shape(kind: str) -> bool:
+    """Whether a result is a shape, also one without a label, rather than a choice or a relation."""
+    return kind.endswith("labels") or kind in _UNLABELLED
+
+
 def as_task(entry: Any) -> Any:
     """A task of JSON_MIN in the structure of JSON."""
     if not isinstance(entry, dict):
@@ -50,7 +57,7 @@ def as_task(entry: Any) -> Any:
     results = [
         {
             **shape,
-            "type": next((key for key in shape if key.endswith("labels")), ""),
+            "type": next((key for key in shape if key.endswith("labels")), _unlabelled(shape)),
             "value": shape,
         }
         for shape in shapes
@@ -58,9 +65,19 @@ def as_task(entry: Any) -> Any:
     return {"data": entry, "annotations": [{"result": results}]}
 
 
+def _unlabelled(shape: Mapping[str, Any]) -> str:
+    """The type of a shape of JSON_MIN without a label; empty for other entries."""
+    if "points" in shape:
+        return "polygon"
+    return "brush" if "rle" in shape else ""
+
+
 def _drawn_area(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
     """A Label Studio result: a brush, or a polygon in per cent of the image size."""
     kind, value = result["type"], result["value"]
+    if kind in _UNLABELLED:
+        msg = f"has a {kind} without a label; label or delete it"
+        raise ValueError(msg)
     if kind not in ("brushlabels", "polygonlabels"):
         msg = f"unsupported type {kind}; expected a brush or polygon"
         raise ValueError(msg)

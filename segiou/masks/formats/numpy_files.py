@@ -307,6 +307,9 @@ def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 def _packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """The compressed bytes of a member."""
+    if info.flag_bits & 1:
+        msg = "is encrypted; extract the archive"
+        raise zipfile.BadZipFile(msg)
     # zipfile decompresses without a bound and silently stops at the declared size, so it only
     # returns the compressed bytes here.
     raw = copy.copy(info)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.table_files import file_rows
-from segiou.masks.finding import split_ending
+from segiou.masks.finding import files_below, split_ending
 from segiou.masks.formats.drawing import check_size
+from segiou.masks.formats.drawn_image import image_size
 
 #: Names of columns, without signs and in small letters.
 _IMAGES = ("imageid", "image", "id", "img", "imagename", "filename")
@@ -100,9 +102,11 @@ def has_run_lengths(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(1 << 12)
-        first = head.partition(b"\n")[0].decode("utf-8-sig")
-    except (OSError, ValueError):
+    except OSError:
         return False
+    is_wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    lines = head.decode("utf-16" if is_wide else "utf-8-sig", "ignore").splitlines()
+    first = next((line for line in lines if not line.startswith("sep=")), "")
     columns = _columns(re.split("[,;\t]", first))
     return "runs" in columns and bool(columns.keys() & {"image", "both"})
 
@@ -126,40 +130,83 @@ def rows_of(path: Path) -> Iterator[Row]:
     if "runs" not in columns or not columns.keys() & {"image", "both"}:
         msg = "has no columns of images and run lengths, such as ImageId and EncodedPixels"
         raise ValueError(msg)
-    images: dict[str, Path] | None = None
+    images = _Images(path.parent)
     for number, row in enumerate(rows, 1):
         cells = {what: str(row.get(head) or "").strip() for what, head in columns.items()}
-        image, label = cells.get("image", ""), cells.get("class", "")
-        if "both" in cells:
-            image, _, label = cells["both"].rpartition("_")
-        if not image:
-            msg = f"row {number} names no image"
-            raise ValueError(msg)
-        size: Any = None
-        if cells.get("height") and cells.get("width"):
-            size = _size(cells["height"], cells["width"], number)
-        else:
-            images = _images_below(path.parent) if images is None else images
-            size = images.get(split_ending(image)[0].rpartition("/")[2])
-        order = cells.get("order", "").lower()
-        if order not in ("", *_ORDERS):
-            msg = f"row {number}: order {order!r}; choose from {', '.join(_ORDERS)}"
-            raise ValueError(msg)
-        text = cells["runs"]
-        runs = None if text.lower() in _EMPTY else Runs(text, order)
-        yield Row(image, label, runs, size)
+        try:
+            yield _row(cells, images)
+        except ValueError as error:
+            msg = f"row {number}: {error}"
+            raise ValueError(msg) from error
 
 
-def _size(height: str, width: str, number: int) -> tuple[int, int]:
+def _row(cells: Mapping[str, str], images: _Images) -> Row:
+    """A row by the text of its cells."""
+    image, label = cells.get("image", ""), cells.get("class", "")
+    if "both" in cells:
+        image, _, label = cells["both"].rpartition("_")
+        if not (image and label):
+            msg = f"expected an image and a class, as in IMAGE_CLASS, got {cells['both']!r:.60}"
+            raise ValueError(msg)
+    if not image:
+        msg = "names no image"
+        raise ValueError(msg)
+    order, text = cells.get("order", "").lower(), cells["runs"]
+    if order not in ("", *_ORDERS):
+        msg = f"order {order!r}; choose from {', '.join(_ORDERS)}"
+        raise ValueError(msg)
+    runs = None if text.lower() in _EMPTY else Runs(text, order)
+    if runs is not None and not label and "class" in cells:
+        msg = f"has run lengths without a class, of image {image!r}"
+        raise ValueError(msg)
+    # Programs write whole numbers of a column with empty cells as 1.0.
+    label = label.partition(".")[0] if re.fullmatch(r"[0-9]+\.0+", label) else label
+    if cells.get("height") and cells.get("width"):
+        return Row(image, label, runs, _size(cells["height"], cells["width"]))
+    return Row(image, label, runs, images.of(image))
+
+
+def _size(height: str, width: str) -> tuple[int, int]:
     try:
-        return check_size([int(float(height)), int(float(width))])
+        sides = [float(height), float(width)]
+        return check_size([int(side) if side.is_integer() else side for side in sides])
     except (ValueError, OverflowError):
-        msg = f"row {number}: invalid height {height!r:.20} and width {width!r:.20}"
+        msg = f"invalid height {height!r:.20} and width {width!r:.20}"
         raise ValueError(msg) from None
 
 
-def _images_below(folder: Path) -> dict[str, Path]:
-    """The images below a folder by name without extension; photos before others."""
-    files = [path for path in folder.rglob("*.*") if path.suffix.lower() in _ENDINGS]
-    files.sort(key=lambda path: (-_ENDINGS.index(path.suffix.lower()), path))
-    return {path.stem: path for path in files}
+class _Images:
+    """The images below a folder, from which sizes are taken."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, Path | None] = {}
+
+    def of(self, name: str) -> Path | None:
+        """The image of this name, with or without folder and extension; None if there is none."""
+        if name not in self._known:
+            self._known[name] = self._only(name)
+        return self._known[name]
+
+    def _only(self, name: str) -> Path | None:
+        last = name.rpartition("/")[2]
+        found = self._by_stem.get(split_ending(last)[0]) or self._by_stem.get(last) or []
+        for end in (f"/{name}", f"/{last}"):
+            found = [path for path in found if path.as_posix().endswith(end)] or found
+        inside = [path for path in found if path.with_suffix("").as_posix().endswith(f"/{name}")]
+        found = inside or found
+        if len(found) > 1 and len({*map(image_size, found)}) > 1:
+            msg = f"image {name!r} may be {found[0]} or {found[1]}, of other sizes; add columns "
+            msg += "height and width, or the folder to the name"
+            raise ValueError(msg)
+        return found[0] if found else None
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[Path]]:
+        """The images by name without extension; photos before others."""
+        files = [Path(path) for path in files_below(self._folder, _ENDINGS).values()]
+        files.sort(key=lambda path: (_ENDINGS.index(path.suffix.lower()), path))
+        images: dict[str, list[Path]] = {}
+        for path in files:
+            images.setdefault(path.stem, []).append(path)
+        return images

@@ -45,7 +45,11 @@ def _corners(shape: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.floa
     """The corners of a shape in VIA's COCO export."""
     kind = shape["name"]
     if kind == "polygon":
-        return np.array([shape["all_points_x"], shape["all_points_y"]], dtype=float).T
+        across, down = shape["all_points_x"], shape["all_points_y"]
+        if len(across) != len(down):
+            msg = f"has {len(across)} x and {len(down)} y; expected one of each per corner"
+            raise ValueError(msg)
+        return np.array([across, down], dtype=float).T
     if kind == "rect":
         x, y, width, height = (float(shape[key]) for key in ("x", "y", "width", "height"))
         return np.array([(x, y), (x + width, y), (x + width, y + height), (x, y + height)])

@@ -96,7 +96,8 @@ class AdjustedSource:
                 where = f"no mask in {self.roi.root} has its name"
                 raise MaskError(path, f"has no region of interest ({where}); add one")
             raw_region = from_bytes(self.roi.read(region)[0], region)
-        valid = inside(raw_region, region, "a region of interest")
+        allow_lossy = self.reading.allow_lossy
+        valid = inside(raw_region, region, "a region of interest", allow_lossy=allow_lossy)
         shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
         if image_shape(valid.shape, shape) == image_shape(shape, valid.shape):
             valid = valid.reshape(shape)

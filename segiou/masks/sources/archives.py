@@ -98,7 +98,7 @@ class ArchiveFolder:
         if folder and not inside:
             raise unknown_part(self.root, "part", folder, _parts(members))
         check_found(inside, self.root, members)
-        relative = relative_names([name[len(inner) :] for name in inside])
+        relative = relative_names([_name_of_mask(name[len(inner) :]) for name in inside])
         return {
             short: f"{self.archive}/{name}"
             for short, name in sorted(zip(relative, inside, strict=True))
@@ -159,6 +159,12 @@ class ArchiveFolder:
         return _members(self.archive, version_of(self.archive))
 
 
+def _name_of_mask(name: str) -> str:
+    """The name of a member; an array of an ``.npz`` file may be named after another file."""
+    short = name.removesuffix(".npy")
+    return short if is_mask(short) else name
+
+
 def _headers(names: Iterable[str], members: Mapping[str, list[_Member]]) -> list[str]:
     """Headers of volumes whose data are other members; none if none is of a volume."""
     headers = [name for name in names if is_mask(name, HEADER_SUFFIXES)]
@@ -203,14 +209,15 @@ def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]
     if not (begins_as_zip or archive.lower().endswith(".zip")):
         tar, modified = _Tar(archive, version), stamp_of(archive).version
         for member in tar.members:
-            stamp = Stamp(member.size, modified)
-            members.setdefault(member.name, []).append((stamp, partial(tar.read, member)))
+            stamp, name = Stamp(member.size, modified), member.name.removeprefix("./")
+            members.setdefault(name, []).append((stamp, partial(tar.read, member)))
         return members
     opened = zipfile.ZipFile(archive)
     # Some programs on Windows write backslashes in place of slashes.
     has_slashes = any("/" in name for name in opened.namelist())
     for info in opened.infolist():
         name = info.filename if has_slashes else info.filename.replace("\\", "/")
+        name = name.removeprefix("./")
         # The upper half of external_attr is the Unix mode; links are skipped.
         if not name.endswith("/") and (info.external_attr >> 28) & 0xF in (0, 0o10):
             stamp = Stamp(info.file_size, f"crc32:{info.CRC:08x}")
@@ -225,10 +232,25 @@ class _Tar:
         self._lock = threading.Lock()
         with tarfile.open(fileobj=self._file, mode="r:") as tar:
             self.members = [member for member in tar if member.isreg() and not member.issparse()]
+            self._check_end(tar.offset)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             self._file.close()
+
+    def _check_end(self, at: int) -> None:
+        """ValueError for bytes behind the members, where tarfile stops without an error."""
+        self._file.seek(at)
+        header = self._file.read(tarfile.BLOCKSIZE)
+        if 0 < len(header) < tarfile.BLOCKSIZE:
+            raise ValueError("unexpected end of data")
+        if any(header):
+            msg = f"the header at byte {at} is corrupt"
+            raise ValueError(msg)
+        while chunk := self._file.read(_CHUNK):
+            if any(chunk):
+                msg = "contains data after its end; if it is several archives, pass each of them"
+                raise ValueError(msg)
 
     def read(self, member: tarfile.TarInfo) -> bytes:
         with self._lock:

@@ -23,10 +23,10 @@ from segiou.labels.label_set import LabelSet, background_of
 from segiou.masks.colors import packed
 from segiou.masks.finding import split_ending
 from segiou.masks.raw_mask import MaskError, RawMask
-from segiou.masks.read import from_bytes
+from segiou.masks.read import check_lossy, from_bytes
 from segiou.masks.reading import OBJECT, ONE_IMAGE
 from segiou.masks.sources.folders import Source
-from segiou.masks.sources.mask_places import NOT_MASKS, OF_MASKS
+from segiou.masks.sources.mask_places import NOT_MASKS, OF_MASKS, PHOTOS
 
 _FINDING = Lock()
 #: Name of the pixels outside all classes.
@@ -70,6 +70,16 @@ def undeclared_files(source: Source, pattern: str, labels: LabelSet) -> dict[str
     return {name: paths for name, paths in files.items() if name not in declared}
 
 
+def unmatched_files(source: ClassMasks) -> list[str]:
+    """Masks that are in no image, because they do not match the pattern; without photos."""
+    return [
+        path
+        for name, path in sorted(source.files.find().items())
+        if not match_class(source.pattern, source.root, path)
+        and not (name.lower().endswith(PHOTOS) or NOT_MASKS.search(name))
+    ]
+
+
 @dataclass(frozen=True)
 class ClassMasks:
     """A source whose masks are stored as one file per class, which may overlap, or per object.
@@ -90,15 +100,25 @@ class ClassMasks:
     pattern: str
     values: Mapping[str, int]
     outside: int
+    #: Whether lossy formats are accepted.
+    allow_lossy: bool = False
     #: Files by class, of each image, by the path of the first one.
     _images: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers look up the files they need instead of receiving the whole listing.
-        return type(self), (self.files, self.pattern, self.values, self.outside)
+        return type(self), (
+            self.files,
+            self.pattern,
+            self.values,
+            self.outside,
+            self.allow_lossy,
+        )
 
     @classmethod
-    def of(cls, files: Source, pattern: str, labels: LabelSet) -> Source:
+    def of(
+        cls, files: Source, pattern: str, labels: LabelSet, *, allow_lossy: bool = False
+    ) -> Source:
         """The source for a label set; the files themselves if none matches the pattern.
 
         Parameters
@@ -109,6 +129,8 @@ class ClassMasks:
             Their relative paths.
         labels : LabelSet
             The classes.
+        allow_lossy : bool
+            Whether lossy formats are accepted.
 
         Raises
         ------
@@ -117,16 +139,16 @@ class ClassMasks:
         """
         present = set(classes_of(files, pattern))
         if OBJECT in pattern:
-            return cls(files, pattern, {}, 0) if present else files
+            return cls(files, pattern, {}, 0, allow_lossy) if present else files
         if not present & set(labels.class_names):
             return files
         values = {entry.name: entry.values[0] for entry in labels.classes}
         free = [name for name in values if name not in present]
         if not free:
-            msg = f"{files.root}: every class has files; add a class 'background' for the rest"
+            msg = "every class has files; add a class for the pixels outside all of them"
             raise ValueError(msg)
         outside = values.pop(background_of(free) or free[0])
-        return cls(files, pattern, values, outside)
+        return cls(files, pattern, values, outside, allow_lossy)
 
     @property
     def root(self) -> str:
@@ -139,7 +161,10 @@ class ClassMasks:
         for path in sorted(self.files.find().values()):
             match = match_class(self.pattern, self.root, path)
             if match and (match["name"] in self.values or not self.values):
-                images[match["id"] or "image"][match["name"]] = path
+                of_image = images[match["id"] or "image"]
+                if (other := of_image.setdefault(match["name"], path)) != path:
+                    msg = f"{path}: is of the same image and class as {other}; keep one"
+                    raise ValueError(msg)
         firsts = {image: min(paths.values()) for image, paths in images.items()}
         self._images.update({firsts[image]: paths for image, paths in images.items()})
         return {f"{image}{split_ending(path)[1]}": path for image, path in firsts.items()}
@@ -165,7 +190,7 @@ class ClassMasks:
             data, stamp = self.files.read(file)
             stamps.append(stamp)
             raw = from_bytes(data, file)
-            area = inside(raw, file)
+            area = inside(raw, file, allow_lossy=self.allow_lossy)
             if numbers is None:
                 first, numbers = raw, np.zeros(area.shape, np.uint16)
             if area.shape != numbers.shape:
@@ -202,8 +227,11 @@ def _add_class(
     return np.array(new, np.uint16)[places.reshape(-1)]
 
 
-def inside(raw: RawMask, path: str, what: str = "a file of one class") -> NDArray[np.bool_]:
+def inside(
+    raw: RawMask, path: str, what: str = "a file of one class", *, allow_lossy: bool
+) -> NDArray[np.bool_]:
     """Pixels that are not 0 in a mask of two values."""
+    check_lossy(raw, path, None, allow_lossy=allow_lossy)
     values = packed(raw.values) if raw.is_color else np.asarray(raw.values)
     different = np.unique(values)
     if len(different) > 2 or (len(different) == 2 and different[0] != 0):

@@ -20,7 +20,13 @@ from typing import Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
-from segiou.masks.finding import RASTER_SUFFIXES, check_found, find_masks, masks_among
+from segiou.masks.finding import (
+    RASTER_SUFFIXES,
+    check_found,
+    find_masks,
+    is_hidden,
+    masks_among,
+)
 from segiou.masks.formats.image_files import Scratch, read_small
 from segiou.masks.formats.nifti_pairs import as_header, data_of, is_pair_header, joined
 from segiou.masks.raw_mask import MaskError, RawMask
@@ -89,7 +95,7 @@ def _files_below(folder: str | Path) -> Iterator[str]:
     inner = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith("."):
+            if is_hidden(entry.name):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 inner.append(entry.path)

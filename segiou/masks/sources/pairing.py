@@ -24,6 +24,9 @@ from segiou.masks.sources.name_differences import (
     stem_of,
 )
 
+#: Images in a file of annotations or a table, which are never photos beside masks.
+_IN_A_FILE = re.compile(r"\.(?:json|xml|csv|tsv|parquet)/", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -221,7 +224,11 @@ def _normalized_sides(*sides: Mapping[str, str]) -> list[Mapping[str, str]]:
 
 def _masks_only(files: Mapping[str, str]) -> Mapping[str, str]:
     """The files without JPEG photos of the same names as masks, such as ``a.jpg`` of ``a.png``."""
-    photos = {name for name in files if name.lower().endswith(PHOTOS)}
+    photos = {
+        name
+        for name, path in files.items()
+        if name.lower().endswith(PHOTOS) and not _IN_A_FILE.search(path)
+    }
     if len(photos) in (0, len(files)):
         return files
     masks = {split_ending(name)[0] for name in files.keys() - photos}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -21,7 +21,7 @@ from segiou.masks.formats.annotation_files import drawn_images
 from segiou.masks.formats.cvat_xml import cvat_images
 from segiou.masks.formats.drawing import Painting, check_size
 from segiou.masks.formats.drawn_image import DrawnImage, image_size
-from segiou.masks.formats.run_length_tables import Runs, rows_of
+from segiou.masks.formats.run_length_tables import Row, Runs, rows_of
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import open_mask
 from segiou.masks.sources.folders import stamp_of
@@ -200,7 +200,8 @@ def _loaded(path: str, _stamp: Stamp) -> _Contents:
         if isinstance(data, list) and data:
             return _results_contents(data)
     except ValueError as error:
-        msg = str(error) if str(error).startswith(f"{path}: ") else f"{path}: {error}"
+        text = str(error).removeprefix(f"{path} ")
+        msg = text if text.startswith(f"{path}: ") else f"{path}: {text}"
         raise ValueError(msg) from error
     msg = f"{path}: is not a supported annotation file; expected {_FORMS}"
     raise ValueError(msg)
@@ -209,24 +210,38 @@ def _loaded(path: str, _stamp: Stamp) -> _Contents:
 def _table_contents(path: Path) -> _Contents:
     """A table of run lengths, whose classes are numbers, or names."""
     rows = [*rows_of(path)]
-    labels = {row.label for row in rows} - {""}
+    labels, sizes = {row.label for row in rows} - {""}, _sizes_of(rows)
     if all(label.isascii() and label.isdigit() and len(label) < 10 for label in labels):
         images: dict[str, ImageSegments] = {}
         for row in rows:
-            image = images.setdefault(row.image, ImageSegments(row.size))
+            image = images.setdefault(row.image, ImageSegments(sizes[row.image]))
             if row.runs is not None:
                 image.segments.append((int(row.label or 1), row.runs))
         return _Contents(images, [int(label) for label in labels])
     shapes: dict[str, list[dict[str, Any]]] = {}
-    sizes: dict[str, Any] = {}
     for row in rows:
-        sizes.setdefault(row.image, row.size or path.parent / row.image)
         several = shapes.setdefault(row.image, [])
         if row.runs is not None:
             several.append({"label": row.label, "runs": row.runs})
     return _Contents(
-        {name: DrawnImage(sizes[name], several, _named_runs) for name, several in shapes.items()}
+        {
+            name: DrawnImage(sizes[name] or path.parent / name, several, _named_runs)
+            for name, several in shapes.items()
+        }
     )
+
+
+def _sizes_of(rows: Iterable[Row]) -> dict[str, tuple[int, int] | Path | None]:
+    """The size of each image, in any of its rows; ValueError for two sizes of one image."""
+    sizes: dict[str, tuple[int, int] | Path | None] = {}
+    for row in rows:
+        known = sizes.get(row.image)
+        if isinstance(known, tuple) and isinstance(row.size, tuple) and known != row.size:
+            shown = " and ".join(f"{height} × {width}" for height, width in (known, row.size))
+            msg = f"image {row.image!r} has the sizes {shown} (height × width); correct one"
+            raise ValueError(msg)
+        sizes[row.image] = known if isinstance(known, tuple) else row.size or known
+    return sizes
 
 
 def _named_runs(shape: Any, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:

@@ -61,8 +61,12 @@ class StackedArrays:
             return None
         try:
             values = self._whole(path)[0].values
-        except MaskError:  # reported when the pair is scored
-            return None
+        except MaskError:
+            if is_one_file(self.place):
+                raise
+            return None  # reported when the pair is scored
+        if values.ndim > 3:
+            raise MaskError(path, f"has shape {values.shape}; expected images (N, H, W)")
         return len(values) if values.ndim == 3 else None
 
     def stamp(self, path: str) -> Stamp:
@@ -89,6 +93,8 @@ class StackedArrays:
             return raw, stamp
         data, stamp = self.place.read(path)
         raw = from_bytes(data, path)
+        if raw.values.ndim == 4 and 1 in (raw.values.shape[1], raw.values.shape[3]):  # one channel
+            raw = raw._replace(values=raw.values.squeeze(1 if raw.values.shape[1] == 1 else 3))
         self._last.clear()
         self._last[path] = stamp, raw
         return raw, stamp

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segiou._support.files import Stamp, read_text
-from segiou.masks.finding import check_found
-from segiou.masks.formats.drawing import check_corners, filled
+from segiou.masks.finding import check_found, files_below
+from segiou.masks.formats.drawing import check_corners, filled_part
 from segiou.masks.formats.drawn_image import image_size
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.sources.folders import first_files, stamp_of
 
+_NUMBER = r"[+-]?(?:\d+\.?|\d*\.\d+)(?:e[+-]?\d+)?"
 #: A class and three corners or more; with a confidence at the end, one number more.
-_POLYGON = re.compile(r"\d+(\s+-?[\d.]+(e-?\d+)?){6,}", re.IGNORECASE)
+_POLYGON = re.compile(rf"\d+(?:\s+{_NUMBER}){{6,}}", re.IGNORECASE)
+#: Coordinates are from 0 to 1; Ultralytics accepts those that are rounded beyond by less.
+_BEYOND = 0.01
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
 #: Files that tools leave beside text files.
 _BESIDE = (".txt", ".cache", ".yaml", ".yml")
@@ -37,14 +40,17 @@ def is_yolo(folder: Path) -> bool:
     others = [path for path in files if path.suffix.lower() not in (*_IMAGES, *_BESIDE)]
     if others or not all(map(_is_photo, images[:1])):
         return False
-    texts = [path for path in files if path.suffix.lower() == ".txt"]
+    texts = [path for path in files if path.suffix.lower() == ".txt" and path.name != _CLASSES]
     texts += [
         path for path in (image.with_suffix(".txt") for image in images[:1]) if path.is_file()
     ]
-    try:
-        return any(map(_POLYGON.fullmatch, chain.from_iterable(map(_lines, texts))))
-    except ValueError:  # not text
-        return False
+    lines: list[str] = []
+    for path in texts:
+        with suppress(ValueError):  # those that are not text are reported when they are read
+            lines += _lines(path)
+    # Files of images without objects are empty.
+    are_of_images = not lines and all(YoloFolder(str(folder)).image_of(path) for path in texts)
+    return are_of_images or any(map(_POLYGON.fullmatch, lines))
 
 
 def _is_photo(path: Path) -> bool:
@@ -75,20 +81,20 @@ class YoloFolder:
 
     def find(self) -> dict[str, str]:
         """Text files by relative path, also those that are missing because they are empty."""
-        root = Path(self.root)
-        texts = (path for path in root.rglob("*.txt") if path.name != _CLASSES)
-        names = {path.relative_to(root).with_suffix("") for path in texts}
-        names |= {path.relative_to(folder).with_suffix("") for folder, path in self._images()}
-        files = {f"{name.as_posix()}.txt": f"{root / name}.txt" for name in sorted(names)}
+        root, folder = Path(self.root), self._folders()[0]
+        images = _by_name(folder, _IMAGES)
+        if several := [paths for paths in images.values() if len({*map(_size, paths)}) > 1]:
+            msg = f"{several[0][0]}: differs in size from {several[0][1]}; keep one of the images"
+            raise ValueError(msg)
+        texts = _by_name(root, (".txt",))
+        if doubled := [paths for paths in texts.values() if len(paths) > 1]:
+            msg = f"{doubled[0][0]}: has the name of {doubled[0][1]}; keep one"
+            raise ValueError(msg)
+        paths = {name: f"{root / name}.txt" for name in images}
+        paths |= {name: str(text) for name, (text, *_) in texts.items() if text.name != _CLASSES}
+        files = {f"{name}.txt": paths[name] for name in sorted(paths)}
         check_found(files, self.root)
         return files
-
-    def _images(self) -> Iterator[tuple[Path, Path]]:
-        """Folders of images, and the images in them."""
-        for folder in self._folders()[:1]:
-            for path in sorted(folder.rglob("*")):
-                if path.suffix.lower() in _IMAGES:
-                    yield folder, path
 
     def _folders(self) -> list[Path]:
         """Existing folders that may have the images, best first."""
@@ -100,7 +106,14 @@ class YoloFolder:
             places.insert(0, Path(*parts[:at], "images", *parts[at + 1 :]))
         return [folder for folder in places if folder.is_dir()] or [root]
 
-    def _image_of(self, path: str) -> Path | None:
+    def image_of(self, path: str | Path) -> Path | None:
+        """The image of a text file.
+
+        Parameters
+        ----------
+        path : str or path
+            The text file.
+        """
         relative = Path(path).relative_to(self.root).with_suffix("")
         tried = (
             folder / f"{relative}{ending}"
@@ -112,28 +125,29 @@ class YoloFolder:
     def stamp(self, path: str) -> Stamp:
         """The stamp of the text file, joined with that of its image."""
         stamp = stamp_of(path) if Path(path).is_file() else _EMPTY
-        image = self._image_of(path)
+        image = self.image_of(path)
         return stamp if image is None else stamp.joined(stamp_of(image))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The mask of an image: indices of ``names``, 0 outside all polygons."""
         stamp = self.stamp(path)
         try:
-            if (image := self._image_of(path)) is None:
+            if (image := self.image_of(path)) is None:
                 folder = self._folders()[0]
                 msg = f"has no image to take its size from; put the images into {folder}"
                 raise ValueError(msg)
             size = image_size(image)
-            lines = _lines(Path(path)) if Path(path).is_file() else ()
+            # A broken link and a folder are not text; a file that is missing is empty.
+            lines = _lines(Path(path)) if os.path.lexists(path) else ()
             areas = [_polygon(line, size) for line in lines]
         except ValueError as error:
             raise MaskError(path, str(error).removeprefix(f"{path}: ")) from error
         # Larger ones first; those of one size in their order.
-        areas.sort(key=lambda polygon: -np.count_nonzero(polygon[1]))
+        areas.sort(key=lambda polygon: -np.count_nonzero(polygon[2]))
         names = {"": 0}
         mask = np.zeros(size, np.int32)
-        for name, area in areas:
-            mask[area] = names.setdefault(name, len(names))
+        for name, window, part in areas:
+            mask[window][part] = names.setdefault(name, len(names))
         drawn = "OpenCV" if areas else ""
         return RawMask(mask, "yolo", "YOLO", names=tuple(names), drawn=drawn), stamp
 
@@ -142,8 +156,25 @@ def _lines(path: Path) -> list[str]:
     return [line.strip() for line in read_text(path).splitlines() if line.strip()]
 
 
-def _polygon(line: str, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
-    """Class number and area of a line of a file."""
+def _by_name(folder: Path, endings: Collection[str]) -> dict[str, list[Path]]:
+    """Files below a folder by their relative paths without extension."""
+    files: dict[str, list[Path]] = {}
+    for relative, path in files_below(folder, endings).items():
+        files.setdefault(Path(relative).with_suffix("").as_posix(), []).append(Path(path))
+    return files
+
+
+def _size(image: Path) -> tuple[int, int] | None:
+    """The size of an image; None if it cannot be read, which is reported when it is needed."""
+    with suppress(ValueError):
+        return image_size(image)
+    return None
+
+
+def _polygon(
+    line: str, size: tuple[int, int]
+) -> tuple[str, tuple[slice, slice], NDArray[np.bool_]]:
+    """Class number of a line of a file, and the area of its polygon in a window."""
     if not _POLYGON.fullmatch(line):
         is_box = len(line.split()) in (5, 6)
         what = "a box, which has no mask" if is_box else "no polygon"
@@ -152,6 +183,11 @@ def _polygon(line: str, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
     number, *corners = line.split()
     # An odd number of coordinates ends with the confidence of a prediction.
     pairs = np.array(corners[: len(corners) // 2 * 2], np.float32).reshape(-1, 2)
+    if (outside := pairs[(pairs < -_BEYOND) | (pairs > 1 + _BEYOND)]).size:
+        msg = f"has the coordinate {outside[0]:g} in {line!r:.60}; expected numbers from 0 to 1, "
+        msg += "divided by the width and height of the image"
+        raise ValueError(msg)
     # In float32 and truncated, as in Ultralytics.
     points = check_corners(pairs * np.array(size[::-1], np.float32), size, 3)
-    return str(int(number)), filled(points.astype(np.int32).astype(np.int64), size)
+    window, part = filled_part(points.astype(np.int32).astype(np.int64), size)
+    return str(int(number)), window, part

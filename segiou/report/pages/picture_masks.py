@@ -93,7 +93,10 @@ def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
     places: list[Any] = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
     if pattern is not None:
         label_sets = run.options.labels, run.options.pred_labels
-        places = [ClassMasks.of(p, pattern, s) for p, s in zip(places, label_sets, strict=True)]
+        places = [
+            ClassMasks.of(place, pattern, labels, allow_lossy=reading.allow_lossy)
+            for place, labels in zip(places, label_sets, strict=True)
+        ]
     truth, pred = adjusted(places[0], places[1], reading)
     if pattern is None and [truth, pred] == places:
         return read
