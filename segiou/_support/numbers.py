@@ -126,8 +126,8 @@ def shown(value: float, unit: str = "", undefined: str = "–") -> str:
 
     >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
     ('46.79 %', '12.35 mm', '∞ mm', '–')
-    >>> shown(2.5, NUMBER), shown(3, COUNT)
-    ('2.50', '3')
+    >>> shown(2.5, NUMBER), shown(3, COUNT), shown(-0.001, "mm")
+    ('2.50', '3', '0.00 mm')
     """
     if math.isnan(value):
         return undefined
@@ -176,7 +176,7 @@ def change(value: float, unit: str = "") -> str:
 
 
 def _number(value: float, sign: str = "", digits: int = 2) -> str:
-    return f"{value:{sign}.{digits}f}".replace("-", "−").replace("inf", "∞")
+    return f"{value:{sign}z.{digits}f}".replace("-", "−").replace("inf", "∞")
 
 
 def count(value: int) -> str:

@@ -103,7 +103,16 @@ def test_class_only_predicted_widens_the_mean_of_iou_alone():
     assert found.gap == pytest.approx(0.8 - 0.4)
     assert found.gap_imbalance == pytest.approx(0.0)
     assert sum(c.gap_part for c in found.classes) == pytest.approx(found.gap)
-    assert any("cat, which never occurs in the truth" in s for s in found.sentences())
+    assert (
+        "The model predicts cat, which never occurs in the truth: its IoU is 0 and its recall "
+        "undefined, so mean IoU covers 2 classes and mean accuracy 1."
+    ) in found.sentences()
+    without = explain(counts, ["road", "cat"], include=[True, False])
+    assert (without.mean_accuracy_classes, without.mean_iou_classes) == (1, 1)
+    assert (
+        "The model predicts cat, which never occurs in the truth: its IoU is 0 and its recall "
+        "undefined."
+    ) in without.sentences()
 
 
 def test_excluded_class_stays_in_accuracy_only():

@@ -169,3 +169,28 @@ def test_columns_of_measures_are_explained_like_those_of_pixels(volumes):
     assert about.strip().startswith("Cases in which each structure was found, missed")
     assert 'popovertarget="term-hausdorff_95"' in page
     assert 'popovertarget="term-dice"' in page
+
+
+def test_the_interval_of_kappa_is_a_coefficient_as_kappa_is():
+    truth, pred = [[[0, 1], [1, 1]], [[0, 1], [0, 1]]] * 4, [[[0, 1], [1, 0]], [[0, 1], [0, 1]]] * 4
+    run = segiou.score(truth, pred, labels=["road", "car"])
+    kappa = run.intervals("cohen_kappa")
+    low, high = kappa.overall.low, kappa.overall.high
+    shown = text_of(run.report().to_html(run=run, intervals=[kappa]))
+    assert f"agreement beyond chance 0.7500 {low:.4f} to {high:.4f} " in shown
+
+
+def test_the_confusion_that_is_left_is_one_other():
+    """Class 0 is predicted as 13 classes, of which the table has the largest 12."""
+    truth, pred = np.zeros((1, 14), int), np.minimum(np.arange(14), 12)[None]
+    page = segiou.score([truth], [pred], labels=13).report().to_html()
+    assert "; 10 1; 1 other 1 " in text_of(page)
+
+
+def test_numbers_stay_behind_names_from_right_to_left():
+    """Browsers move numbers across such names, unless these are isolated."""
+    truth, pred = [[0, 0, 0, 1, 1, 1]], [[0, 0, 1, 1, 1, 0]]
+    page = segiou.score([truth], [pred], labels=["road", "\u05e2\u05e5"]).report().to_html()
+    verdict = re.search(r'<p class="verdict">(.*?)</p>', page)[1]
+    assert "<bdi>\u05e2\u05e5</bdi>" in verdict
+    assert "<bdi>\u05e2\u05e5</bdi> 2; <bdi>road</bdi> 1" in page

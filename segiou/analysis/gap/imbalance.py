@@ -362,10 +362,12 @@ def _class_sentences(imbalance: Imbalance) -> Iterator[str]:
         )
     if names := imbalance.predicted_only:
         occurs, each = ("occurs", "its") if len(names) == 1 else ("occur", "their")
+        # Of the means, an excluded class is in neither.
+        differ = imbalance.mean_iou_classes != imbalance.mean_accuracy_classes
+        means = f"mean IoU covers {covered} and mean accuracy {imbalance.mean_accuracy_classes}"
         yield (
             f"The model predicts {text.classes(names)}, which never {occurs} in the truth: {each} "
-            f"IoU is 0 and {each} recall undefined, so mean IoU covers {covered} and mean accuracy "
-            f"{imbalance.mean_accuracy_classes}."
+            f"IoU is 0 and {each} recall undefined{f', so {means}' if differ else ''}."
         )
 
 

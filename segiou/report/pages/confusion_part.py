@@ -12,6 +12,7 @@ from segiou._support.numbers import count, short_count
 from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting.counts import ConfusionCounts
 from segiou.metrics.ratio import Floats, ratio
+from segiou.report.pages.page import plural
 from segiou.report.pages.pictures import grey_png
 from segiou.report.wording import share_text
 
@@ -33,7 +34,7 @@ def confusions(report: Report) -> dict[str, Any]:
         cells = [(label, n) for label, n in zip([*names, "no class"], row, strict=True) if n]
         cells.sort(key=lambda cell: -cell[1])
         rest = sum(n for _, n in cells[_CELLS:])
-        more = [(f"{len(cells) - _CELLS} others", rest)] if rest else []
+        more = [(plural(len(cells) - _CELLS, "other"), rest)] if rest else []
         rows.append((name, sum(row), cells[:_CELLS] + more))
     gains = confusion_gains(tally, report.protocol, report.include)
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]

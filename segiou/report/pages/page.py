@@ -216,12 +216,16 @@ def _finalized(value: Any) -> Any:
     return printable(value, blanks=True) if is_text else value
 
 
+#: Words in scripts that are written from right to left.
+_LEFTWARD = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?:[ ._-]+[\u0590-\u08ff]+)*")
+
+
 def _options(text: str) -> Markup:
-    """A text whose options do not break across lines."""
+    """A text whose options do not break across lines, and whose numbers stay after their names."""
     from markupsafe import Markup, escape
 
     whole = r'<span class="whole">\g<0></span>'
-    shown = str(escape(printable(text, blanks=True)))
+    shown = _LEFTWARD.sub(r"<bdi>\g<0></bdi>", str(escape(printable(text, blanks=True))))
     return Markup(re.sub(r"--[a-z]+(-[a-z]+)*( auto| none)?", whole, shown))
 
 

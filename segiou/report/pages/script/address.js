@@ -32,13 +32,13 @@ function classAt(name) {
 const className = (index) => data.names[index] ?? NO_CLASS;
 
 // As it is called in a sentence.
-const called = (name) => name.replace(/^\d+$/, "class $&");
+const called = (name) => isolated(name.replace(/^\d+$/, "class $&"));
 const classCalled = (index) => called(className(index));
 
 // What an address names that this page does not have; empty if it has everything.
 function unknownIn(state) {
   const classes = ["t", "p", "c"].filter((key) => key in state && classAt(state[key]) < 0);
-  const slices = ["slice", "beside"].filter((key) => key in state && !(state[key] in data.slices));
+  const slices = ["slice", "beside"].filter((key) => key in state && !Object.hasOwn(data.slices, state[key]));
   const ids = state.image !== undefined && !images.ids.includes(state.image) ? ["image"] : [];
   const named = [[classes, "class"], [slices, "slice"], [ids, imageNoun]];
   const missing = named.flatMap(([keys, kind]) => keys.map((key) => `${kind} “${state[key]}”`));
@@ -50,7 +50,7 @@ function unknownIn(state) {
 function questionOf(state) {
   const [t, p, c] = ["t", "p", "c"].map((key) => (key in state ? classAt(state[key]) : null));
   const slices = [state.slice, state.beside].filter((name) => name !== undefined);
-  if ([t, p, c].includes(-1) || !slices.every((name) => name in data.slices)) return null;
+  if ([t, p, c].includes(-1) || !slices.every((name) => Object.hasOwn(data.slices, name))) return null;
   const about = c ?? t ?? p;
   const question = { t, p, c, about: about === data.names.length ? null : about };
   if (c !== null) {

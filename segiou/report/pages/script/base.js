@@ -14,6 +14,10 @@ function sortMark() {
   return mark;
 }
 
+// A text whose words from right to left do not drag the numbers after them along.
+const LEFTWARD = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?:[ ._-]+[\u0590-\u08ff]+)*/g;
+const isolated = (text) => text.replace(LEFTWARD, "\u2068$&\u2069");
+
 function say(text) {
   byId("live").textContent = text;
 }

@@ -36,7 +36,7 @@ class Curves {
   // A step in the middle needs fewer digits than one near 0 or 1.
   textOf(place) {
     const step = this.steps[place];
-    return String(step > 0.1 && step < 0.9 ? Number(step.toFixed(3)) : step);
+    return String(step > 0.1 && step < 0.9 ? Number(fixed(step, 3)) : step);
   }
 
   pointsOf({ x, y, points }) {

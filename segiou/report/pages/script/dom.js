@@ -24,11 +24,19 @@ function svg(name, attributes = {}, parent = null) {
 
 const grouped = (n, blank = "\u202f") => String(n).replace(/\B(?=(\d{3})+$)/g, blank);
 
+// Digits as Python writes them: a tie goes to the even digit, and the minus is true.
+function fixed(value, digits = 2) {
+  const size = Math.abs(value);
+  let text = size.toFixed(digits);
+  const tied = (2 ** (digits + 1) * size) % 2 === 1;
+  if (tied && text.at(-1) % 2) text = (size - 10 ** -digits / 2).toFixed(digits);
+  return value < 0 && Number(text) ? `\u2212${text}` : text;
+}
+
 // Two decimals, and only exact values read 0 or 100 %.
 function percent(share, undefined = "–") {
   if (!Number.isFinite(share)) return undefined;
-  const sign = share < 0 ? "\u2212" : "";
-  const size = Math.abs(share);
-  if (size >= 0.99995 && size < 1) return `>${sign}99.99 %`;
-  return size > 0 && size < 0.00005 ? `<${sign}0.01 %` : `${sign}${(100 * size).toFixed(2)} %`;
+  if (share >= 0.99995 && share < 1) return ">99.99 %";
+  if (share !== 0 && Math.abs(share) < 0.00005) return share > 0 ? "<0.01 %" : ">\u22120.01 %";
+  return `${fixed(100 * share)} %`;
 }

@@ -12,7 +12,7 @@ const images = {
     this.shared = sharedEnds(found.ids);
     this.scores = found.scores;
     this.score = found.score;
-    this.models = found.models;
+    this.models = found.models.map(isolated);
     this.objects = found.objects;
     this.cells = found.cells.map((packed) => this.unpacked(packed));
     this.scroller = byId("image-rows");
@@ -247,7 +247,7 @@ const images = {
     if (chosen || filtered || this.models.length === 1) this.sort(value, this.sorted.sign);
     else {
       this.sorted = null;
-      this.sort((i) => -Math.abs(this.differenceOf(i)), 1);
+      this.sort((i) => this.differenceOf(i) && Math.abs(this.differenceOf(i)), -1);
     }
     this.head(columns);
     this.describe(from, to);
@@ -299,12 +299,7 @@ const images = {
     const { slice, beside } = this.state;
     if (slice !== undefined) parts.push(beside === undefined ? slice : `${slice} and ${beside}`);
     if (this.filtered) parts.push(this.question.text);
-    if (from !== null) {
-      const { title, unit } = this.score;
-      const name = this.models.length > 1 ? "difference" : title;
-      const factor = unit ? 1 : 100;
-      parts.push(`${name} ${(factor * from).toFixed(2)} to ${(factor * to).toFixed(2)}${unit && unit !== "number" ? ` ${unit}` : ""}`);
-    }
+    if (from !== null) parts.push(this.rangeOf(from, to));
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
     target.append(`${grouped(number)} of ${grouped(every)} ${imageNoun}s`);
     const pixels = this.order.reduce((sum, i) => sum + this.total(i), 0);
@@ -316,6 +311,13 @@ const images = {
     if (c === null && this.filtered) asked.selected = true;
     else byId("image-class").value = c === null ? "" : className(c);
     say(target.textContent);
+  },
+
+  // The scores or the differences of a bar of the histogram, as its label has them.
+  rangeOf(from, to) {
+    const { title, unit } = this.score;
+    if (this.models.length > 1) return `difference ${change(from, unit)} to ${change(to, unit)} ${unitText(unit || "points")}`.trimEnd();
+    return `${title} ${fixed(unit ? from : 100 * from)} to ${scored(to, unit)}`;
   },
 
   draw() {
@@ -480,8 +482,9 @@ function sharedEnds(ids) {
     const length = [...names[0]].findIndex((letter, k) => names.some((name) => name[k] !== letter));
     return length < 0 ? 0 : names[0].slice(0, length).search(/[^_./-]*$/);
   };
-  const reversed = ids.map((id) => [...id].reverse().join(""));
-  return [shared(ids), shared(reversed)];
+  const start = shared(ids);
+  // The same characters are not both.
+  return [start, shared(ids.map((id) => [...id.slice(start)].reverse().join("")))];
 }
 
 // A name that may break at its separators.
@@ -494,5 +497,9 @@ function nameOf(id) {
 const collator = new Intl.Collator(undefined, { numeric: true });
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 // A score, and a difference without its unit: in points, or in the unit of the score.
-const scored = (x, unit) => (unit && Number.isFinite(x) ? `${x.toFixed(2)}${unit === "number" ? "" : ` ${unit}`}` : percent(x));
-const change = (x, unit) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(unit ? x : 100 * x).toFixed(2)}`;
+const unitText = (unit) => (["number", "count"].includes(unit) ? "" : unit);
+const scored = (x, unit) => (unit && Number.isFinite(x) ? `${fixed(x)} ${unitText(unit)}`.trimEnd() : percent(x));
+const change = (x, unit) => {
+  const size = unit ? x : 100 * x;
+  return `${size >= 0.005 ? "+" : ""}${fixed(size)}`;
+};

@@ -1,7 +1,7 @@
 // Tables that can be sorted by column and filtered by text.
 
 function compareCells(a, b, sign) {
-  const [x, y] = [Number(a), Number(b)];
+  const [x, y] = [a, b].map((text) => Number(text.replace(/^(-?)inf$/, "$1Infinity")));
   const named = a !== "nan" && b !== "nan" && (Number.isNaN(x) || Number.isNaN(y));
   if (named) return sign * a.localeCompare(b, undefined, { numeric: true });
   // Undefined values come last in either direction.
@@ -14,7 +14,6 @@ function buildTable(table) {
   const original = [...body.rows];
   const headings = [...table.tHead.rows[0].cells];
   const sortedFirst = headings.find((heading) => heading.hasAttribute("aria-sort"));
-  const inOrder = sortedFirst ? "Original order restored." : "Sorted by label set order.";
 
   function sort(heading, direction) {
     const column = headings.indexOf(heading);
@@ -27,7 +26,7 @@ function buildTable(table) {
     if (direction) heading.setAttribute("aria-sort", direction);
     else sortedFirst?.setAttribute("aria-sort", "descending");
     const name = heading.textContent.trim();
-    say(direction ? `Sorted by ${name}, ${direction}.` : inOrder);
+    say(direction ? `Sorted by ${name}, ${direction}.` : "Original order restored.");
   }
 
   for (const heading of headings) {

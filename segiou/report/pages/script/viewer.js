@@ -7,7 +7,7 @@ const viewer = {
   build() {
     this.dialog = byId("viewer");
     this.holder = byId("viewer-panels");
-    this.models = data.images.models;
+    this.models = images.models;
     this.number = null;
     this.front = 0;
     this.dialog.setAttribute("open", "");
@@ -63,7 +63,7 @@ const viewer = {
     scores.offer(found);
     this.drawKey();
     byId("viewer-problem").textContent = picture.problem;
-    byId("viewer-text").textContent = picture.text ?? "";
+    byId("viewer-text").textContent = isolated(picture.text ?? "");
     byId("opacity-field").hidden = !picture.grey;
     this.place = picture.depth > 1 ? largestError(picture, question) : null;
     byId("viewer-size").textContent = this.sizeOf(picture);

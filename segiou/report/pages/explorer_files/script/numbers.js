@@ -39,7 +39,7 @@ const countText = (n) => (n < 10000 ? String(n) : grouped(n, THIN));
 const fractionText = (numerator, denominator) => `${countText(numerator)}${THIN}/${THIN}${countText(denominator)}`;
 
 const percentText = (value) => percent(value, "undefined");
-const pointsText = (value) => `${value < 0 ? MINUS : ""}${Math.abs(100 * value).toFixed(2)}`;
+const pointsText = (value) => fixed(100 * value);
 
 // "=" only where the rounded text is the number itself.
 function equalsText(value) {
