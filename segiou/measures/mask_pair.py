@@ -45,6 +45,15 @@ class Masks:
             object.__setattr__(self, "spacing", read_spacing(self.spacing))
 
 
+def _read_only(array: Any) -> Any:
+    """A view of an array that measures cannot write into."""
+    if not isinstance(array, np.ndarray):
+        return array
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 @dataclass(frozen=True, eq=False)
 class MaskPair:
     """One truth and prediction, as measures count them.
@@ -52,7 +61,7 @@ class MaskPair:
     Attributes
     ----------
     truth, pred : ndarray
-        Label values, of one shape; treat them as read-only.
+        Label values, of one shape. All arrays of a pair are read-only; copy what you change.
     classes : ClassOptions
         The classes, and which values are ignored.
     ids : (object, object)
@@ -80,6 +89,11 @@ class MaskPair:
     scores: Any = None
     raster: Raster | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("truth", "pred", "mask", "scores"):
+            # Views, because the arrays are those of the caller.
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+
     @cached_property
     def codes(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
         """Class index of each pixel of truth and prediction; C for no class, and where ignored."""
@@ -89,7 +103,8 @@ class MaskPair:
         if self.mask is not None:
             void |= ~np.asarray(self.mask, bool)
         truth = np.where(void, truth.dtype.type(number), truth)
-        return truth, np.where(void | (pred >= number), pred.dtype.type(number), pred)
+        pred = np.where(void | (pred >= number), pred.dtype.type(number), pred)
+        return _read_only(truth), _read_only(pred)
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -97,7 +112,7 @@ class MaskPair:
         truth, pred = (side.astype(np.int64) for side in self.codes)
         for side in (truth, pred):
             side[side == self.classes.num_classes] = -1
-        return truth, pred
+        return _read_only(truth), _read_only(pred)
 
     @property
     def id_maps(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -108,7 +123,7 @@ class MaskPair:
                 "images with one id per object (objects='labels')"
             )
             raise ValueError(msg)
-        return self.ids[0].id_map, self.ids[1].id_map
+        return _read_only(self.ids[0].id_map), _read_only(self.ids[1].id_map)
 
 
 class ScoredPrediction(NamedTuple):

@@ -355,3 +355,18 @@ def test_a_package_that_changed_or_is_gone(install, score, command, folders, tmp
     code, text, noted = command("report", tmp_path / "all.sqlite", "--format", "json")
     assert (code, noted) == (0, "")
     assert json.loads(text)["sizes"] == json.loads(usual)["sizes"]
+
+
+@pytest.mark.parametrize(
+    "array", ["pair.truth", "pair.pred", "pair.codes[0]", "pair.indices[1]", "pair.mask"]
+)
+def test_a_measure_cannot_write_into_the_masks(install, array):
+    install(count=f"{array}[0] = 1")
+    truth, pred, mask = np.array([[0, 1]]), np.array([[0, 0]]), np.array([[True, True]])
+    said = "measure 'sizes' of pack-sizes 1.0: count failed .*read-only"
+    with pytest.raises(ValueError, match=said):
+        segiou.score([truth], [pred], mask=[mask], labels=2, measures=["sizes"])
+    assert (truth.tolist(), pred.tolist(), mask.all()) == ([[0, 1]], [[0, 0]], True)
+    truth[0], pred[0] = 1, 1  # the arrays of the caller stay writable
+    install(count=f"changed = {array}.copy(); changed[0] = 1")
+    assert len(segiou.score([truth], [pred], mask=[mask], labels=2, measures=["sizes"])) == 1
