@@ -23,6 +23,8 @@ from segiou.document.renderers import rendered
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
+from segiou.metrics.pixel_scores import OF_CLASSES
+from segiou.report.class_table import class_columns
 from segiou.report.formats import nnunet_summary, to_csv, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run
@@ -70,9 +72,11 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
     """The report, the outcomes of thresholds, the change and the slices of a run."""
     intervals = None
     if inputs.wants_intervals(parsed):
-        metrics = ["iou", "recall", "pixel_accuracy", *run.quick_scores]
+        shown = class_columns(parsed.columns, run.score_plans) if parsed.columns else ()
+        pixels = dict.fromkeys(("iou", "recall", *(name for name in shown if name in OF_CLASSES)))
+        metrics = [*pixels, "pixel_accuracy", *run.quick_scores]
         groups = [name for name, _ in run.options.groups if name not in run.class_names]
-        metrics += [f"{metric}:{name}" for metric in ("iou", "recall") for name in groups]
+        metrics += [f"{metric}:{name}" for metric in pixels for name in groups]
         options = {"protocol": parsed.protocol, **inputs.resampling(parsed)}
         intervals = [run.intervals(metric, **options) for metric in metrics]
     report = run.report(

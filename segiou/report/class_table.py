@@ -131,9 +131,10 @@ def _columns(
 
 
 def _intervals_of(name: str, report: ReportNumbers) -> Intervals | None:
-    """The intervals of a column; of pixels, those of the first score alone."""
-    first = report.intervals and report.intervals.metric
-    return None if name != first and name in PIXEL_SCORES else report.intervals_of(name)
+    """The intervals of a column; of pixels, only those that were given."""
+    given = (report.intervals, *report.more_intervals)
+    is_given = any(one is not None and one.metric == name for one in given)
+    return report.intervals_of(name) if is_given or name not in PIXEL_SCORES else None
 
 
 def group_table(report: ReportNumbers) -> ScoreTable | None:

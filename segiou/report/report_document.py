@@ -31,7 +31,14 @@ from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import ratio
-from segiou.report.class_table import ClassColumns, is_map, rank_of, rows_of, titled
+from segiou.report.class_table import (
+    OF_PIXELS,
+    ClassColumns,
+    is_map,
+    rank_of,
+    rows_of,
+    titled,
+)
 from segiou.report.measured import score_part, shown as shown_cell
 from segiou.report.wording import (
     counts_text,
@@ -45,6 +52,7 @@ from segiou.report.wording import (
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
     from segiou.measures.score_table import ScoreTable
+    from segiou.measures.score_values import ScoreValues
     from segiou.report.class_table import ClassRow
     from segiou.report.report import Report
     from segiou.report.report_numbers import WorstImages
@@ -254,15 +262,22 @@ def _class_columns(
             yield Column(title, [*map(Cell, cells, tones)], 8, score=column.name)
         else:
             yield Column(title, cells, rank_of(column.name), score=column.name)
-    for title, column in chosen:
-        if column.limits:
-            limits = column.limits[: len(rows) + means]
-            ranges = [cell_range(ends, column.unit, column.digits) for ends in limits]
-            head = f"{title}, {interval_name(column.level)}"
-            yield Column(head, ranges, 7, score=column.name)
+    yield from _interval_columns(chosen, len(rows) + means)
     bars = [Cell(_bar(row.iou), tone_of(row.iou), row.iou) for row in rows]
     yield Column("", [*bars, *last], 1, is_text=True)
     yield _notes(report, table.of, rows, last)
+
+
+def _interval_columns(chosen: Sequence[tuple[str, ScoreValues]], number: int) -> Iterator[Column]:
+    """The intervals of the first score of pixels, and of all others; JSON and CSV have all."""
+    known = [(title, column) for title, column in chosen if column.limits]
+    of_pixels = [column.name for _, column in known if column.name in OF_PIXELS]
+    for title, column in known:
+        if column.name not in of_pixels[1:]:
+            limits = column.limits[:number]
+            ranges = [cell_range(ends, column.unit, column.digits) for ends in limits]
+            head = f"{title}, {interval_name(column.level)}"
+            yield Column(head, ranges, 7, score=column.name)
 
 
 def _notes(report: Report, kind: str, rows: Sequence[ClassRow], last: list[str]) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 
 import pytest
@@ -75,3 +76,34 @@ def test_columns_of_the_command(tmp_path, capsys):
     assert "| class | Dice | IoU |" in capsys.readouterr().out
     assert main([*words, "dicee"]) == 2
     assert "did you mean dice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("columns", "first", "computed"),
+    [
+        ("dice", "dice", ["iou", "recall", "dice"]),
+        ("medical", "dice", ["iou", "recall", "dice", "precision"]),
+        ("map", "precision", ["iou", "recall", "precision", "dice"]),
+        ("specificity,iou", "specificity", ["iou", "recall", "specificity"]),
+    ],
+)
+def test_columns_have_intervals(tmp_path, capsys, columns, first, computed):
+    from segiou.cli.main import main
+
+    truths = [[[0, 0, 1, 1]], [[0, 1, 1, 1]], [[0, 0, 0, 1]], [[1, 1, 0, 0]]]
+    preds = [[[0, 1, 1, 1]], [[0, 1, 1, 0]], [[0, 0, 1, 1]], [[1, 1, 0, 1]]]
+    run = segiou.score(truths, preds, labels=["sea", "land"])
+    run.save(path := tmp_path / "run.sqlite")
+    words = ["report", str(path), "--intervals", "--columns", columns, "--format"]
+    assert main([*words, "csv"]) == 0
+    table = [*csv.DictReader(capsys.readouterr().out.splitlines())]
+    for name in computed:
+        for row, interval in zip(table, run.intervals(name).classes, strict=False):
+            ends = float(row[f"{name}_low"]), float(row[f"{name}_high"])
+            assert ends == (interval.low, interval.high)
+    assert main([*words, "markdown"]) == 0
+    text = capsys.readouterr().out
+    shown = [head for head in heads(text) if head.endswith("95 % interval")]
+    assert len(shown) == 1 and shown[0].startswith(heads(text)[0])
+    low = run.intervals(first).classes[1].low
+    assert f"{100 * low:.2f} to" in next(line for line in text.splitlines() if "| land" in line)
