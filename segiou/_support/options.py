@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 
-def option(default: Any, check: Callable[..., object], *wanted: Any) -> Any:
-    """A field of :class:`Options`; values other than the default pass ``check(name, value, …)``."""
-    return field(default=default, metadata={"check": (check, wanted)})
+def option(default: Any, check: Callable[..., object], *wanted: Any, repr: bool = True) -> Any:
+    """A field of :class:`Options`; values other than the default pass ``check(name, value, …)``.
+
+    Without a default (MISSING), the option is required.
+    """
+    return field(default=default, metadata={"check": (check, wanted)}, repr=repr)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,11 +54,11 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     arguments = vars(parsed) | {"truth": truth, "pred": pred, "command": command_of(parsed)}
     arguments["spacing"] = _spacing_of(arguments.get("spacing"))
     if parsed.name_of_command != "score":
-        return Job.of(options, _needed_for(arguments.get("metric")), arguments)
+        return Job.from_arguments(options, _needed_for(arguments.get("metric")), arguments)
     if arguments["columns"] == "map":
         arguments["area"] = arguments.get("area") or "where known"
     chosen = measures_from_options(arguments, options, names_by_heading("score"))
-    return Job.of(options, chosen, arguments)
+    return Job.from_arguments(options, chosen, arguments)
 
 
 def _set_labels(truth: str, pred: str, parsed: argparse.Namespace) -> None:
@@ -248,8 +248,8 @@ def do(
             check(pairs)
             update(0, len(pairs))
 
-        calls = Callbacks(update, stop or (lambda: False), begin, problem)
-        return score_job(job, calls)
+        calls = {"progress": update, "on_paired": begin, "on_problem": problem}
+        return score_job(job, Callbacks.of(calls | ({"stop": stop} if stop else {})))
 
 
 def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Sequence[Plan]) -> None:

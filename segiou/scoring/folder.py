@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from segiou._support.arguments import check_callable, level_of_caller, names_options
 from segiou._support.files import Problem
+from segiou._support.options import Options, option
 from segiou._support.text import capital, plural
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
 from segiou.labels.loading import labelset_names
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-class Callbacks(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Callbacks(Options):
     """Functions that a job calls while it runs; none by default.
 
     Attributes
@@ -71,29 +73,16 @@ class Callbacks(NamedTuple):
         Called with each problem as it is found.
     """
 
-    progress: Progress = lambda done, total: None
-    stop: Callable[[], bool] = lambda: False
-    on_paired: Callable[[Sequence[Pair]], object] = lambda pairs: None
+    progress: Progress = option(
+        lambda done, total: None, check_callable, "a function of the pairs done and all pairs"
+    )
+    stop: Callable[[], bool] = option(
+        lambda: False, check_callable, "a function that returns whether to stop"
+    )
+    on_paired: Callable[[Sequence[Pair]], object] = option(
+        lambda pairs: None, check_callable, "a function of the pairs"
+    )
     on_problem: Callable[[Problem], object] = lambda problem: None
-
-    @classmethod
-    def of(cls, **functions: Any) -> Callbacks:
-        """Callbacks of a caller.
-
-        Parameters
-        ----------
-        **functions : callable or None
-            Functions by name; those that are None do nothing.
-        """
-        wanted = {
-            "progress": "a function of the pairs done and all pairs",
-            "stop": "a function that returns whether to stop",
-            "on_paired": "a function of the pairs",
-        }
-        chosen = {name: call for name, call in functions.items() if call is not None}
-        for name, call in chosen.items():
-            check_callable(name, call, wanted[name])
-        return cls(**chosen)
 
 
 #: Number of images that are packed into columns together.
@@ -281,10 +270,10 @@ def score_folder(
     )
     given = next((names for names in implied if names is not None), labels)
     arguments["labels"] = labels_of(given, (truth, pred))
-    calls = Callbacks.of(progress=progress, stop=stop, on_paired=on_paired)
+    calls = Callbacks.of({name: x for name, x in arguments.items() if x is not None})
     options = ClassOptions.of(**{name: arguments[name] for name in CLASS_ARGUMENTS})
     options.warn_of_ignored_classes()
-    return score_job(Job.of(options, chosen, arguments), calls, executor)
+    return score_job(Job.from_arguments(options, chosen, arguments), calls, executor)
 
 
 _SILENT = Callbacks()
@@ -371,7 +360,7 @@ def _matched(
     images, scorer = _InMemory(), scorer_of(whole, pairing, header, nodata)
     stops = job.pair_by.on_error == "stop"
     # Skipped pairs are problems of the scoring, which follows.
-    calls = calls if stops else calls._replace(on_problem=_SILENT.on_problem)
+    calls = calls if stops else replace(calls, on_problem=_SILENT.on_problem)
     try:
         skipped = _score_into(whole, pairing.pairs, scorer, calls, executor, images, pairing.pairs)
     except ScoringInterrupted as stopped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.files import Problem
+from segiou._support.options import Options, option
 from segiou._support.text import did_you_mean, encodable, plural, without_credentials
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
@@ -48,8 +49,17 @@ PAIR_ARGUMENTS: Final = (*PairOptions.names(), *Reading.names())
 _PATH = (str, os.PathLike), "a path or a URL"
 
 
+def _check_shard(name: str, shard: object) -> None:
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise refuse_kind(name, shard, "two integers, (part, parts)")
+    part, parts = (check_integer(name, number) for number in shard)
+    if not 1 <= part <= parts:
+        msg = f"shard {part}/{parts}: part must be between 1 and {parts}"
+        raise ValueError(msg)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Options):
     """Validated arguments of :func:`segiou.score_folder`, without executors and callbacks.
 
     Parameters
@@ -81,26 +91,28 @@ class Job:
         If arguments contradict each other.
     """
 
-    truth: str | Path
-    pred: str | Path
+    truth: str | Path = option(MISSING, check_kind, *_PATH)
+    pred: str | Path = option(MISSING, check_kind, *_PATH)
     options: ClassOptions
     protocol: Protocol = field(default_factory=lambda: load_protocol("segiou"))
     pair_by: PairOptions = field(default_factory=PairOptions)
     reading: Reading = field(default_factory=Reading)
     measures: tuple[Measure, ...] = ()
     spacing: Sequence[float] | None = None
-    run: str | Path | None = None
-    shard: tuple[int, int] | None = None
-    workers: int | None = None
-    processes: int | None = None
-    dask: str | None = None
-    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
-    name: str = ""
+    run: str | Path | None = option(None, check_kind, *_PATH)
+    shard: tuple[int, int] | None = option(None, _check_shard)
+    workers: int | None = option(None, check_integer, 1)
+    processes: int | None = option(None, check_integer, 1)
+    dask: str | None = option(None, check_kind, str, "the address of a Dask scheduler")
+    storage_options: Mapping[str, Any] | None = option(
+        None, check_kind, Mapping, "a mapping", repr=False
+    )
+    name: str = option("", check_kind, str, "text")
     command: str = ""
     clusters: str = ""
 
     @classmethod
-    def of(
+    def from_arguments(
         cls, options: ClassOptions, measures: Iterable[Measure], given: Mapping[str, Any]
     ) -> Job:
         """Build a job from the arguments of :func:`segiou.score_folder` or of the command line.
@@ -114,7 +126,7 @@ class Job:
         given : mapping
             The arguments; others are ignored.
         """
-        arguments = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        arguments = {name: given[name] for name in cls.names() if name in given}
         arguments["protocol"] = load_protocol(given["protocol"] or "segiou")
         arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
         implied = {
@@ -132,13 +144,11 @@ class Job:
         return cls(**arguments | {"options": options})
 
     def __post_init__(self) -> None:
-        self._check_kinds()
+        super().__post_init__()
         if self.run is not None:
             from segiou.runs.database import check_local
 
             check_local(self.run)
-        if self.shard is not None:
-            _check_shard(self.shard)
         for name in ("truth_threshold", "pred_threshold"):
             if name in self.reading.chosen and self.options.num_classes != 2:
                 msg = f"{name} requires two classes, got {self.options.num_classes}"
@@ -147,20 +157,6 @@ class Job:
             self.pair_by.check_beside("class_files")
         # Values too far apart to be counted are rejected here once, not for every pair.
         Encoding.of_classes(self.options)
-
-    def _check_kinds(self) -> None:
-        kinds: dict[str, Any] = {
-            **dict.fromkeys(("truth", "pred", "run"), _PATH),
-            "name": (str, "text"),
-            "storage_options": (Mapping, "a mapping"),
-            "dask": (str, "the address of a Dask scheduler"),
-        }
-        for name, kind in kinds.items():
-            if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
-                check_kind(name, value, *kind)
-        for name in ("workers", "processes"):
-            if (count := getattr(self, name)) is not None:
-                check_integer(name, count, 1)
 
     @property
     def title(self) -> str:
@@ -353,15 +349,6 @@ class Job:
         if self.reading.array_key and is_npz:
             return LocalFolder(str(Path(path).expanduser()))
         return open_source(path, self.storage_options)
-
-
-def _check_shard(shard: object) -> None:
-    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise refuse_kind("shard", shard, "two integers, (part, parts)")
-    part, parts = (check_integer("shard", number) for number in shard)
-    if not 1 <= part <= parts:
-        msg = f"shard {part}/{parts}: part must be between 1 and {parts}"
-        raise ValueError(msg)
 
 
 def _has_arrays(pairing: Pairing) -> bool:

@@ -254,7 +254,7 @@ def test_skipped_pairs_do_not_match_and_are_reported_once(folders, tmp_path):
     places, found = (folders / "truth", tmp_path / "some"), []
     options = ClassOptions.of(NAMES)
     given = {"truth": places[0], "pred": places[1], "labels": NAMES, "protocol": None}
-    job = Job.of(options, (), {**given, "match": "majority", "on_error": "skip"})
+    job = Job.from_arguments(options, (), {**given, "match": "majority", "on_error": "skip"})
     run = score_job(job, Callbacks(on_problem=found.append))
     assert (len(run), len(run.skipped), len(found)) == (5, 1, 1)
     assert "matched by majority over 5 images" in run.provenance["clusters"]
