@@ -36,11 +36,11 @@ from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.raters.result import RaterAgreement
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
+from segiou.scoring.advice import unused_texts, unused_values
 from segiou.scoring.array_axes import check_is_volume
 from segiou.scoring.file_pairs import check_palettes, files_of
 from segiou.scoring.problems import DataError, UndeclaredError, or_problem, undeclared_problem
 from segiou.scoring.segment_classes import labels_of, segments_in
-from segiou.scoring.unused_options import unused_texts, unused_values
 
 #: One rater's masks: a folder, or arrays by case.
 Masks = str | Path | Mapping[str, Any]

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from segiou._support.arguments import check_callable, level_of_caller, names_options
 from segiou._support.files import Problem
 from segiou._support.options import Options, option
-from segiou._support.text import capital, plural
+from segiou._support.text import plural
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions, Labels, Unassigned
-from segiou.labels.loading import labelset_names
 from segiou.masks.colors import NO_COLORS
 from segiou.masks.finding import RASTER_SUFFIXES
-from segiou.masks.raw_mask import SOFT_EDGES, MaskError
+from segiou.masks.raw_mask import MaskError
 from segiou.masks.reading import Geometry, Match
 from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder, Source
@@ -28,30 +27,19 @@ from segiou.measures.registry import read_measures
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
-from segiou.scoring.annotation_advice import annotations_text
+from segiou.scoring.advice import advice_of, better_labels
 from segiou.scoring.clusters import ClusterOptions, Clusters, check_clusters, counting_options
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.file_pairs import (
     check_palettes,
-    only_pair_text,
     pair_sources,
     pairing_problems,
 )
 from segiou.scoring.job import Job
-from segiou.scoring.overlaps import least_mean
 from segiou.scoring.pair import PairScorer
-from segiou.scoring.polygon_rules import polygons_text
-from segiou.scoring.problems import (
-    NOT_IGNORED,
-    UNDECLARED,
-    DataError,
-    ScoringInterrupted,
-    may_be_ids,
-)
+from segiou.scoring.problems import DataError, ScoringInterrupted
 from segiou.scoring.proposed_pairs import best_proposals, scorer_of
-from segiou.scoring.region_advice import regions_text
 from segiou.scoring.segment_classes import labels_of
-from segiou.scoring.unused_options import unused_classes, unused_options
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
@@ -313,7 +301,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
             warnings.warn(text, UserWarning, stacklevel=level_of_caller())
     if problems and trial is not None:  # the pairs are those of the proposal
         tried = trial.pairs, trial.run, trial.scorer, trial.problems
-        better = _better_labels(trial.job, *tried, command=trial.command)
+        better = better_labels(trial.job, *tried, command=trial.command)
         raise DataError([*problems, *trial.problems], better)
     if match is not None and not problems:
         job = _matched(job, match, pairing, nodata, calls, executor)
@@ -330,19 +318,9 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     wrong = [*problems, *(skipped if job.pair_by.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
     if wrong or (skipped and not len(run)):
-        raise DataError(wrong or skipped, _better_labels(job, pairs, run, scorer, wrong or skipped))
-    better = _better_labels(job, pairs, run, scorer)
-    unused = [*unused_options(job, pairs)]
-    if job.shard is None:  # other shards may have these values
-        options = job.options
-        unused += unused_classes(
-            run, options.exclude, {*options.ignore} - {*options.labels.ignore, nodata}
-        )
-    texts = [only_pair_text(pairing, job.pair_by), job.unmatched_text()]
-    texts += [regions_text(scorer, pairs), polygons_text(scorer, pairs)]
-    for advice in (better, *texts, *unused):
-        if advice:
-            warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
+        raise DataError(wrong or skipped, better_labels(job, pairs, run, scorer, wrong or skipped))
+    for advice in filter(None, advice_of(job, pairing, pairs, run, scorer)):
+        warnings.warn(advice, UserWarning, stacklevel=level_of_caller())
     return run
 
 
@@ -501,67 +479,6 @@ def _shard_pairs(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequen
     # Hashing the id keeps a pair in its part when others are added.
     hashes = (zlib.crc32(pair.id.encode("utf-8", "surrogateescape")) for pair in pairs)
     return [pair for pair, number in zip(pairs, hashes, strict=True) if number % parts == part - 1]
-
-
-def _better_labels(
-    job: Job,
-    pairs: Sequence[Pair],
-    run: Run,
-    scorer: PairScorer,
-    problems: Sequence[Problem] = (),
-    command: str = "",
-) -> str:
-    """Suggest label sets if values are undeclared, classes renumbered or most of them absent."""
-    labels = job.options.labels
-    if text := annotations_text(job, problems):
-        return text
-    if job.reading.match is not None:
-        return ""
-    if problems and all(problem.text.startswith(NO_COLORS) for problem in problems):
-        from segiou.scoring.label_fits import color_fits_text
-
-        return color_fits_text(scorer, pairs, command)
-    undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
-    of_truth = {v for p in undeclared if NOT_IGNORED not in p.text for v in p.values}
-    are_most = 2 * len(undeclared) >= len(problems)
-    are_ids = len(of_truth) > 1 and may_be_ids(of_truth, job.options)
-    if are_most and not (job.reading.class_files or are_ids):
-        least = None if problems else least_mean(run)
-        if problems or least is not None:
-            from segiou.scoring.label_fits import fits_text
-
-            if text := fits_text(scorer, pairs, least, command=command):
-                return text
-    # A custom set lacks only the values that the problems list.
-    if labels.name not in labelset_names() and labels.source:
-        return ""
-    if problems:
-        if len({problem.where for problem in undeclared}) < max(len(run), len(problems) / 2):
-            return ""
-    elif labels.name not in labelset_names() or (
-        int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes
-    ):
-        return ""
-    from segiou.scoring.label_set_advice import better_label_set
-
-    paths = [pair.truth for pair in pairs]
-    predicted = [v for p in undeclared if NOT_IGNORED in p.text for v in p.values]
-    better = better_label_set(labels, job.sources[0], paths, predicted, certain=not problems)
-    if not problems:
-        return better
-    as_one = ""
-    if {p.where for p in undeclared} & {*paths} and may_be_ids(of_truth, job.options):
-        from segiou.scoring.label_fits import ids_text
-
-        as_one = capital(ids_text(scorer, pairs))
-    if not better:
-        is_soft = any(SOFT_EDGES in problem.text for problem in undeclared)
-        return as_one if are_ids and not is_soft else ""
-    ignored = sorted({v for p in undeclared if "--ignore" in p.text for v in p.values})
-    instead = ",".join(map(str, ignored))
-    also = f"\nTo ignore these pixels instead: --ignore {instead}" if ignored else ""
-    also += f"\n{as_one}" if as_one else ""
-    return f"{better[0].upper()}{better[1:]}{also}"
 
 
 def _files_now(pairs: Mapping[str, Pair], job: Job, id: str) -> ImageFiles | None:
