@@ -1,4 +1,4 @@
-"""All commands except demo; each imports what it needs when it runs."""
+"""Most commands; each imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -381,3 +381,49 @@ def report(parsed: argparse.Namespace) -> int:
     inputs.check_report(parsed, run.options, run.plans)
     inputs.check_images(lambda: run.ids, parsed)
     return show_run(run, parsed)
+
+
+def plan(parsed: argparse.Namespace) -> int:
+    """Plan a test set from a run of images of the same kind."""
+    from segiou.cli.output import write_finding
+    from segiou.inference.planning import sample_sizes
+
+    inputs.findings_format(parsed)
+    run = inputs.noted_run(parsed.run_file, parsed)
+    inputs.check_percent(
+        parsed, "half_width", [run], inputs.metrics_of(parsed.metric, run.score_plans)
+    )
+    found = sample_sizes(
+        inputs.without_excluded(run, parsed),
+        parsed.half_width,
+        parsed.metric,
+        groups=parsed.group_by,
+        blocks=parsed.blocks,
+        level=parsed.level,
+        protocol=parsed.protocol,
+    )
+    write_finding(found, parsed)
+    return 0
+
+
+def slices(parsed: argparse.Namespace) -> int:
+    """Compare the slices of one run, or of the change between two, with the rest."""
+    from segiou.analysis.slices.search import slices as compared_slices
+    from segiou.cli.output import write_finding
+
+    inputs.findings_format(parsed)
+    *paths, source = parsed.source
+    usage = "segiou slices RUN [RUN] meta.csv:COLUMN"
+    if not 1 <= len(paths) <= 2:
+        got = f"got {len(paths)} run files" if paths else "got one argument"
+        msg = f"expected one or two run files and then the metadata ({usage}), {got}"
+        raise ValueError(msg)
+    if inputs.is_run_file(source):
+        msg = f"{source} is a run file, but the last argument is the metadata: {usage}"
+        raise ValueError(msg)
+    runs = [inputs.noted_run(path, parsed) for path in paths]
+    options = inputs.slices_options(parsed, source)
+    options |= {"against": parsed.against, "search": parsed.search, "by_class": parsed.by_class}
+    sliced = compared_slices(*runs, metric=parsed.metric, level=parsed.level, **options)
+    write_finding(sliced, parsed)
+    return 0

@@ -16,7 +16,7 @@ from segiou._support.table_files import table_place
 from segiou._support.text import listed, nouns, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import InPercent, names_by_heading, option_of
-from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_thresholds
+from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_threshold
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
@@ -209,6 +209,14 @@ def saved_run(path: str, fix: str = "to score it, use segiou score") -> Run:
     return Run.open(path)
 
 
+def noted_run(path: str, parsed: argparse.Namespace) -> Run:
+    """Open a run file, and report its state."""
+    run = saved_run(path)
+    if not parsed.quiet:
+        note_state(run, f"{path}: ")
+    return run
+
+
 def note_state(
     run: Run, where: str = "", *, part: Sequence[int] | None = None, quiet: bool = False
 ) -> None:
@@ -279,11 +287,9 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
     """The thresholds of the command line."""
     return [
-        threshold
+        read_threshold(text, plans, option_of(name), sliced=bool(parsed.slices))
         for name in _THRESHOLDS
-        for threshold in read_thresholds(
-            getattr(parsed, name), plans, option_of(name), sliced=bool(parsed.slices)
-        )
+        for text in getattr(parsed, name)
     ]
 
 
@@ -357,7 +363,7 @@ def slices_options(parsed: argparse.Namespace, by: str) -> dict[str, Any]:
 
 def panel_ids(runs: Sequence[Run], parsed: argparse.Namespace) -> Sequence[str] | int:
     """The images of ``--panel``, or how many of the worst; ids of masks chose what was scored."""
-    from segiou.scoring.id_lists import ids_of
+    from segiou.scoring.pair_options import ids_of
 
     worst = getattr(parsed, "worst", None)
     if parsed.ids and not getattr(parsed, "truth", None):

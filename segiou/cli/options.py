@@ -70,9 +70,7 @@ HOMES = {
     "demo": ("segiou.cli.demo", "demo"),
     "help": ("segiou.cli.help_command", "command"),
     "map-accuracy": ("segiou.maps.command", "command"),
-    "plan": ("segiou.cli.plan_command", "command"),
     "raters": ("segiou.raters.command", "command"),
-    "slices": ("segiou.cli.slices_command", "command"),
     "suspects": ("segiou.suspects.command", "command"),
 }
 

@@ -13,7 +13,7 @@ from segiou._support.numbers import signed_points
 from segiou._support.text import plural
 from segiou.analysis.slices.search import slices
 from segiou.cli.inputs import slices_options
-from segiou.cli.thresholds import Outcome, Threshold, bounds_of_change, compared
+from segiou.cli.thresholds import Outcome, Threshold, bounds_of_change
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
@@ -47,14 +47,8 @@ def slice_outcomes(
 def _outcome(threshold: Threshold, part: Slice, every: Slices, confident: bool) -> Outcome:
     """The outcome of a threshold on one of the slices."""
     of_slice = threshold._replace(name=f"{threshold.name}@{part.name}")
-    return Outcome(
-        name=of_slice.name,
-        value=part.score,
-        limit=threshold.limit,
-        text=compared(of_slice, part.score) + _too_few(part, every),
-        better=threshold.better,
-        bounds=_bounds(part),
-        confident=confident,
+    return of_slice.outcome(
+        part.score, _bounds(part), confident=confident, more=_too_few(part, every)
     )
 
 

@@ -33,6 +33,13 @@ class Threshold(NamedTuple):
     """The column of slices, or one slice: COLUMN=VALUE."""
     option: str = "--fail-under"
 
+    def outcome(
+        self, value: float, bounds: tuple[float, float], *, confident: bool, more: str = ""
+    ) -> Outcome:
+        """The result for a value with these bounds; ``more`` ends its text."""
+        text = compared(self, value) + more
+        return Outcome(self.name, value, self.limit, text, self.better, bounds, confident)
+
 
 #: The option of a threshold, by which values of the score are better.
 _OPTIONS: dict[Better, str] = {"higher": "--fail-under", "lower": "--fail-over"}
@@ -40,18 +47,10 @@ _OPTIONS: dict[Better, str] = {"higher": "--fail-under", "lower": "--fail-over"}
 REQUIRE = "--require"
 
 
-def read_thresholds(
-    texts: Sequence[str],
-    plans: Sequence[Plan] = (),
-    option: str = "--fail-under",
-    *,
-    sliced: bool = False,
-) -> list[Threshold]:
-    """Parse ``NAME=VALUE`` texts; ValueError for unknown names and impossible values."""
-    return [_threshold(text, plans, option, sliced=sliced) for text in texts]
-
-
-def _threshold(text: str, plans: Sequence[Plan], option: str, *, sliced: bool) -> Threshold:
+def read_threshold(
+    text: str, plans: Sequence[Plan], option: str = "--fail-under", *, sliced: bool = False
+) -> Threshold:
+    """Parse ``NAME=VALUE``; ValueError for unknown names and impossible values."""
     name, where, value = _split_threshold(text, sliced=sliced)
     if not name:
         msg = f"{option} {text!r}: expected NAME=VALUE"
@@ -213,25 +212,15 @@ def outcomes(
     run: Run, report: Report, thresholds: Sequence[Threshold], *, confident: bool, groups: Any
 ) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
-    results = []
-    for threshold in thresholds:
-        if threshold.where:
-            continue
-        value = report.score(str(threshold.score))
-        bounds = _bounds(run, report, threshold, groups)
-        text = compared(threshold, value)
-        results.append(
-            Outcome(
-                name=threshold.name,
-                value=value,
-                limit=threshold.limit,
-                text=text,
-                better=threshold.better,
-                bounds=bounds,
-                confident=confident,
-            )
+    return [
+        threshold.outcome(
+            report.score(str(threshold.score)),
+            _bounds(run, report, threshold, groups),
+            confident=confident,
         )
-    return results
+        for threshold in thresholds
+        if not threshold.where
+    ]
 
 
 def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tuple[float, float]:

@@ -16,11 +16,10 @@ from segiou.labels.label_set import hex_color
 from segiou.report.pages.page import Color, assemble, class_colors
 from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import (
+    MaskReader,
     Masks,
     PictureError,
     Reader,
-    ScoreReader,
-    adjusted_reader,
     read_indices,
 )
 from segiou.report.pages.pictures import data_uri, read_image
@@ -100,13 +99,13 @@ def _cards(
 ) -> list[Card]:
     """The entries with pictures; the masks of images that follow each other are read once."""
     photos = {} if images is None else match_images(images, run.ids).files
-    reader, numbers = adjusted_reader(run, read), {id: i for i, id in enumerate(run.ids)}
+    reader, numbers = MaskReader.of(run, read), {id: i for i, id in enumerate(run.ids)}
     colors, known = class_colors(run.labels), dict[str, Masks | str]()
     cards = []
     for region in entries:
         if region.image not in known:
             known.clear()
-            known[region.image] = _masks(run, numbers[region.image], reader, read)
+            known[region.image] = _masks(run, numbers[region.image], reader)
         masks = known[region.image]
         label, suggestion = (
             hex_color(colors[run.class_names.index(name)])
@@ -120,17 +119,11 @@ def _cards(
     return cards
 
 
-def _masks(run: Run, at: int, reader: Reader | None, read: Reader | None) -> Masks | str:
+def _masks(run: Run, at: int, reader: MaskReader) -> Masks | str:
     """The masks of an image, or why they cannot be shown."""
     image = run.images[at]
     try:
-        return read_indices(
-            image.truth,
-            [(image.pred, run.options)],
-            reader,
-            _WIDTH,
-            readers=[ScoreReader.of(run, read)],
-        )
+        return read_indices(image.truth, [image.pred], [reader], _WIDTH)
     except (OSError, ValueError) as error:
         return str(error)
 

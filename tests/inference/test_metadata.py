@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from segiou.inference import groups_of
 from segiou.inference.metadata import metadata_of
-from segiou.scoring.id_lists import _read_ids
+from segiou.scoring.pair_options import _read_ids
 
 IDS = ("a_1", "a_2", "b_1", "b_2")
 

@@ -19,7 +19,13 @@ from segiou.report import match_images
 from segiou.report.pages.confusion_part import confusion_rows, heatmap
 from segiou.report.pages.image_table import ImageScores, ImageTable, choose
 from segiou.report.pages.page import class_colors
-from segiou.report.pages.picture_masks import Masks, PictureError, ScoreReader, read_indices
+from segiou.report.pages.picture_masks import (
+    MaskReader,
+    Masks,
+    PictureError,
+    ScoreReader,
+    read_indices,
+)
 from segiou.report.pages.pictures import fitted, mask_png, read_image, score_maps
 from segiou.report.pages.report_page import distribution
 from segiou.runs import Columns, ImageCount
@@ -72,7 +78,9 @@ def test_indices_know_ignored_and_unassigned(tmp_path):
         ignore=(255,),
     )
     options = ClassOptions.of(labels)
-    masks = read_indices(str(tmp_path / "truth.png"), [(str(tmp_path / "pred.png"), options)])
+    masks = read_indices(
+        str(tmp_path / "truth.png"), [str(tmp_path / "pred.png")], [MaskReader(options)]
+    )
     truth, pred = masks.arrays
     assert truth.tolist() == [[0, 1, 2, 3]]
     # The prediction is brought to the truth's width, and 8 names no class.
@@ -90,7 +98,7 @@ def test_scores_of_the_classes_with_errors_are_drawn(tmp_path):
         tmp_path / "truth", tmp_path / "scores", labels=labels, measures=[ScoreOptions("softmax")]
     )
     truth, pred = (str(tmp_path / name) for name in ("truth/a.png", "scores/a.npy"))
-    masks = read_indices(truth, [(pred, run.options)], readers=[ScoreReader.of(run)])
+    masks = read_indices(truth, [pred], [MaskReader(run.options, scores=ScoreReader.of(run))])
     # One pixel of a is predicted as b; c does not occur.
     assert masks.scored == (0, 1)
     drawn = [[[80, 30, 25, 10, 0]], [[15, 60, 70, 88, 0]]]
@@ -106,13 +114,15 @@ def test_scores_of_the_classes_with_errors_are_drawn(tmp_path):
 def test_indices_of_missing_files_are_refused(tmp_path):
     options = ClassOptions.of(2)
     with pytest.raises(PictureError, match="from arrays"):
-        read_indices("", [("", options)])
+        read_indices("", [""], [MaskReader(options)])
     with pytest.raises(PictureError, match="does not exist"):
-        read_indices(str(tmp_path / "gone.png"), [(str(tmp_path / "gone.png"), options)])
+        read_indices(
+            str(tmp_path / "gone.png"), [str(tmp_path / "gone.png")], [MaskReader(options)]
+        )
     np.save(tmp_path / "film.npy", np.zeros((2, 2, 2, 2), np.uint8))
     path = str(tmp_path / "film.npy")
     with pytest.raises(PictureError, match=r"shape \(2, 2, 2, 2\), which cannot be drawn"):
-        read_indices(path, [(path, options)])
+        read_indices(path, [path], [MaskReader(options)])
 
 
 def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
@@ -125,7 +135,7 @@ def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
     turned = np.diag([-0.5, -1.0, 3.0, 1.0])
     nibabel.save(nibabel.Nifti1Image(values[::-1, ::-1], turned), tmp_path / "lps.nii.gz")
     path, other = str(tmp_path / "ras.nii.gz"), str(tmp_path / "lps.nii.gz")
-    masks = read_indices(path, [(other, ClassOptions.of(2))])
+    masks = read_indices(path, [other], [MaskReader(ClassOptions.of(2))])
     truth, pred = masks.arrays
     assert (masks.full, masks.spacing) == ((4, 3, 2), (3.0, 1.0, 0.5))
     # The top plane comes first, its front row above, the right of the patient on the left.
@@ -325,7 +335,9 @@ def test_huge_masks_are_reduced_by_the_nearest_pixel(tmp_path):
     large.flush()
     np.save(tmp_path / "small.npy", np.array([[0, 0, 1, 1]], np.uint8))
     options = ClassOptions.of(2)
-    masks = read_indices(str(tmp_path / "large.npy"), [(str(tmp_path / "small.npy"), options)])
+    masks = read_indices(
+        str(tmp_path / "large.npy"), [str(tmp_path / "small.npy")], [MaskReader(options)]
+    )
     assert masks.full == (3000, 6000)
     for array in masks.arrays:
         assert array.shape == (240, 480)

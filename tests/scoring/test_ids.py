@@ -11,7 +11,7 @@ from mask_files import score_pairs, write_masks, write_pairs
 from segiou import DataError
 from segiou.cli.main import main
 from segiou.report import write_html
-from segiou.scoring.id_lists import ids_of
+from segiou.scoring.pair_options import ids_of
 
 MASK = [[0, 1]]
 

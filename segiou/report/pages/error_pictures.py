@@ -20,11 +20,10 @@ from segiou.report.pages.page import IGNORED_COLOR, Color, class_colors
 from segiou.report.pages.photos import found_photos
 from segiou.report.pages.picture_masks import (
     Indices,
+    MaskReader,
     Masks,
     PictureError,
     Reader,
-    ScoreReader,
-    adjusted_reader,
     plane_of,
     read_indices,
 )
@@ -167,16 +166,9 @@ def masks_of(
         msg = f"unknown image {id!r}{did_you_mean(id, runs[0].ids)}"
         raise ValueError(msg)
     files = [run.images[place] for run, place in zip(runs, places, strict=True)]
-    reads = [adjusted_reader(run, read) for run in runs]
+    readers = [MaskReader.of(run, read) for run in runs]
     try:
-        masks = read_indices(
-            files[0].truth,
-            [(file.pred, run.options) for file, run in zip(files, runs, strict=True)],
-            reads[0],
-            largest,
-            readers=[ScoreReader.of(run, read) for run in runs],
-            pred_reads=reads,
-        )
+        masks = read_indices(files[0].truth, [file.pred for file in files], readers, largest)
     except PictureError as error:
         msg = f"{id}: no pictures, since {error}"
         raise ValueError(msg) from error

@@ -18,13 +18,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.pages.page import Color
 from segiou.report.pages.photos import ImageMatch
-from segiou.report.pages.picture_masks import (
-    PictureError,
-    Reader,
-    ScoreReader,
-    adjusted_reader,
-    read_indices,
-)
+from segiou.report.pages.picture_masks import MaskReader, PictureError, Reader, read_indices
 from segiou.report.pages.pictures import fitted, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
@@ -131,17 +125,14 @@ class ImageTable:
     ) -> Iterator[dict[str, Any]]:
         objects = [] if self.objects is None else map(drawer_of, self.runs)
         drawers = [drawer for drawer in objects if drawer]
-        readers = [ScoreReader.of(run, self.read) for run in self.runs]
-        reads = [adjusted_reader(run, self.read) for run in self.runs]
+        readers = [MaskReader.of(run, self.read) for run in self.runs]
 
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]
-            preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
+            preds = [file.pred for file in files]
             image = None if self.match is None else self.match.files.get(self.ids[index])
             try:
-                masks = read_indices(
-                    files[0].truth, preds, reads[0], width, drawers, readers, pred_reads=reads
-                )
+                masks = read_indices(files[0].truth, preds, readers, width, drawers)
             except PictureError as error:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -119,6 +118,21 @@ def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
     return content
 
 
+@dataclass(frozen=True, slots=True)
+class MaskReader:
+    """Reads the masks of a run as they were counted."""
+
+    options: ClassOptions
+    #: Gives the content of a file; by default, it is read from its path.
+    read: Reader | None = None
+    scores: ScoreReader | None = None
+
+    @classmethod
+    def of(cls, run: Any, read: Reader | None = None) -> MaskReader:
+        """The reader of a run, whose files may be in other places."""
+        return cls(run.options, adjusted_reader(run, read), ScoreReader.of(run, read))
+
+
 class PictureError(ValueError):
     """A picture that cannot be shown; its message is for readers of the page."""
 
@@ -147,17 +161,15 @@ class Masks:
 
 def read_indices(
     truth: str,
-    preds: Sequence[tuple[str, ClassOptions]],
-    read: Reader | None = None,
+    preds: Sequence[str],
+    readers: Sequence[MaskReader],
     largest: int = 480,
     drawers: Sequence[Plan] = (),
-    readers: Sequence[ScoreReader | None] = (),
-    pred_reads: Sequence[Reader | None] = (),
 ) -> Masks:
     """Read masks as class indices, predictions at the truth's size, each as its run read it."""
-    first = preds[0][1]
+    first = readers[0].options
     objects = drawers[0].measure if drawers else None
-    side = _read_side(truth, first.labels, read, objects)
+    side = _read_side(truth, first.labels, readers[0].read, objects)
     frame = _Frame.of(side, largest, first.num_classes)
     outside, spacing = side.outside, side.spacing
     arrays = [frame.indices(side, Encoding.of_classes(first).truth, truth)]
@@ -165,10 +177,10 @@ def read_indices(
     scores: list[NDArray[np.uint8] | None] = []
     has_region = side.valid is not None
     # One by one and reduced immediately, because masks may be huge.
-    reads = pred_reads or [read] * len(preds)
-    for (path, options), own, reader in zip_longest(preds, reads, readers[: len(preds)]):
+    for path, own in zip(preds, readers, strict=True):
         _check_kinds(truth, path)
-        content = own if reader is None else partial(reader, frame.full)
+        options, reader = own.options, own.scores
+        content = own.read if reader is None else partial(reader, frame.full)
         side = _read_side(path, options.pred_labels, content, objects, outside)
         arrays.append(frame.indices(side, Encoding.of_classes(options).pred, path))
         whole += [frame.whole(side)] if objects else []

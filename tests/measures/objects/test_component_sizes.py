@@ -12,7 +12,7 @@ import segiou
 from segiou import read_mask
 from segiou.measures.objects import ObjectOptions, PanopticCounts
 from segiou.regions import label_components
-from segiou.report.pages.picture_masks import read_indices
+from segiou.report.pages.picture_masks import MaskReader, read_indices
 
 STREETS = Path(__file__).parents[3] / "fixtures" / "streets"
 THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
@@ -112,7 +112,8 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
     )
     files = (
         str(scans / "truth" / "thick.nii.gz"),
-        [(str(scans / "pred" / "thick.nii.gz"), whole.options)],
+        [str(scans / "pred" / "thick.nii.gz")],
+        [MaskReader(whole.options)],
     )
     ((drawn, _),) = read_indices(*files, drawers=[whole.plan("objects")]).outcomes
     assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]
