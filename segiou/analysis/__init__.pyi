@@ -27,6 +27,7 @@ from segiou.analysis.gap.baselines import (
     random_iou as random_iou,
     skill_score as skill_score,
 )
+from segiou.analysis.gap.gains import ThresholdGain as ThresholdGain
 from segiou.analysis.gap.imbalance import (
     ClassBalance as ClassBalance,
     Imbalance as Imbalance,
@@ -37,4 +38,3 @@ from segiou.analysis.gap.imbalance_difference import (
     explain_difference as explain_difference,
 )
 from segiou.analysis.gap.steps import NextStep as NextStep, next_steps as next_steps
-from segiou.analysis.gap.threshold_gains import ThresholdGain as ThresholdGain

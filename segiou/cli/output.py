@@ -344,7 +344,8 @@ def write_finding(
     """
     kind = inputs.report_format(parsed) if page else inputs.findings_format(parsed)
     if kind == "json":
-        text = _json_text(found.to_dict() if data is None else data)
+        data = found.to_dict() if data is None else data
+        text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     elif kind == "csv":
         text = (table or found.to_csv)()
     elif page and kind == "html":
@@ -360,11 +361,6 @@ def _render_parts(parts: Iterable[Part], kind: str, parsed: argparse.Namespace) 
     if not parsed.output:
         options |= {"width": console.stdout_width(), "color": console.wants_color()}
     return rendered(parts, kind, **options)
-
-
-def _json_text(data: dict[str, Any]) -> str:
-    """Findings as JSON."""
-    return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:

@@ -1,6 +1,7 @@
 """Colour masks → labels: each pixel gets the value of the class with exactly its colour.
 
-Palettes of index images can contradict the reading of their indices as values.
+Palettes of index images can contradict the reading of their indices as values. Images of grey
+values are those of thresholds and maps of scores.
 """
 
 from __future__ import annotations
@@ -345,3 +346,27 @@ def as_read(raw: RawMask, path: str | Path, how: ReadPalette | None) -> RawMask:
         raise MaskError(path, problem)
     colors: NDArray[Any] = (table @ np.array([1, 1 << 8, 1 << 16], np.uint32)).astype(np.uint32)
     return raw._replace(values=colors[raw.values], mode="RGB")
+
+
+def grey_values(raw: RawMask, path: str, purpose: str) -> NDArray[Any]:
+    """The values of a mask, those of its equal channels if it has colours."""
+    if not raw.is_color:
+        return np.asarray(raw.values)
+    colors = packed(raw.values)
+    values = (colors & 255).astype(np.uint8)
+    if (colors != values * np.uint32(0x10101)).any():
+        raise MaskError(path, f"is a colour image; save it as greyscale {purpose}")
+    return values
+
+
+def grey_scores(raw: RawMask, path: str) -> NDArray[Any]:
+    """Scores in a greyscale image: bool, uint8, uint16, or float64 if it has another maximum."""
+    if raw.lossy:
+        raise MaskError(path, f"is a lossy {raw.kind}; save scores as PNG, TIFF or .npy")
+    if raw.mode not in ("L", "I;16", "I", "I;16B"):
+        problem = f"is an image of mode {raw.mode}; expected 8- or 16-bit greyscale"
+        raise MaskError(path, problem)
+    values = np.asarray(raw.values)
+    if raw.maximum not in (None, 255, 65535):
+        return values / np.float64(raw.maximum)
+    return values.astype(np.uint16) if values.dtype.itemsize > 1 else values

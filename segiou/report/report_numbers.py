@@ -33,8 +33,8 @@ from segiou.metrics.ratio import Floats
 from segiou.report.image_cautions import ImageCaution
 
 if TYPE_CHECKING:
+    from segiou.analysis.gap.gains import ThresholdGain
     from segiou.analysis.gap.imbalance import Imbalance
-    from segiou.analysis.gap.threshold_gains import ThresholdGain
 
 #: Plain data, as in JSON.
 Plain = Mapping[str, Any]

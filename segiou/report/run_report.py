@@ -24,7 +24,7 @@ from segiou.report.report_numbers import FEWEST_IMAGES, WorstImages
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
-    from segiou.analysis.gap.threshold_gains import ThresholdGain
+    from segiou.analysis.gap.gains import ThresholdGain
 
 #: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
@@ -132,7 +132,7 @@ def _gains_of_thresholds(
         other = plan.alternative(run.parts(plan.key), run.counts, units.index)
         if other is not None:
             names = run.class_names
-            from segiou.analysis.gap.threshold_gains import threshold_gains
+            from segiou.analysis.gap.gains import threshold_gains
 
             return threshold_gains(run.counts, other, names, units, protocol, include)
     return ()

@@ -11,8 +11,8 @@ from segiou._support.numbers import cell, count, interval_name, percent, points,
 from segiou._support.text import called, capital, listed, plural
 
 if TYPE_CHECKING:
+    from segiou.analysis.gap.gains import ThresholdGain
     from segiou.analysis.gap.steps import NextStep
-    from segiou.analysis.gap.threshold_gains import ThresholdGain
     from segiou.inference.intervals import Intervals
     from segiou.report.report_numbers import ReportNumbers
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.arguments import check_flag, check_integer, check_kind
-from segiou._support.optional import PluginTypeError
 from segiou._support.text import Json, listed, plain
 from segiou.measures.guard import is_own, package_of
 from segiou.measures.parts import Field, Layout, check_layout
@@ -53,13 +52,12 @@ Stored = Any  # a Plan or an UnreadMeasure
 def entry_of(plan: Plan) -> dict[str, Json]:
     """The entry of a measure in the header: options, layout, version and package."""
     kind = type(plan.measure)
-    layout: dict[str, Any] = {name: _plain_field(field) for name, field in plan.layout.items()}
+    layout: dict[str, Any] = {
+        name: {"shape": list(field.shape), **{flag: getattr(field, flag) for flag in _FLAGS}}
+        for name, field in plan.layout.items()
+    }
     about: dict[str, Json] = {"version": kind.version, "package": package_of(kind)}
     return {**plan.to_dict(), "layout": layout, **about}
-
-
-def _plain_field(field: Field) -> dict[str, Json]:
-    return {"shape": list(field.shape), **{name: getattr(field, name) for name in _FLAGS}}
 
 
 def read_entry(
@@ -82,11 +80,6 @@ def read_entry(
         raise ValueError(msg)
     kinds = {measure.key: type(measure) for measure in measures}
     is_known = key in kinds or key in measure_keys()
-    if "layout" not in data:
-        if not is_known:
-            msg = f"the measure {key!r} is not installed, and the file does not describe its counts"
-            raise PluginTypeError(msg)
-        return _read_former(data, classes, kinds.get(key) or measure_of(key))
     layout, package = _stored_layout(data), str(data["package"])
     if not is_known:
         needed = f"the measure {key!r}" if package == "segiou" else package
@@ -99,17 +92,6 @@ def read_entry(
             raise  # the entry is corrupt
         problem = f"{package} counted them, but here {error}"
     return UnreadMeasure(key, place, data, layout, problem) if problem else plan
-
-
-def _read_former(data: Mapping[str, Any], classes: ClassOptions, kind: type[Measure]) -> Plan:
-    """The plan of an entry that was written before layouts were stored."""
-    if kind.version > 1:
-        msg = (
-            f"the counts of {kind.key!r} have changed since this file was written, and it does not "
-            "describe them; score again"
-        )
-        raise PluginTypeError(msg)
-    return kind.plan_from(data, classes)
 
 
 def _read_plan(

@@ -14,6 +14,7 @@ from segiou._support.text import listed
 from segiou.document.parts import Line, Table
 from segiou.labels.label_set import hex_color
 from segiou.report.pages.page import Color, assemble, class_colors
+from segiou.report.pages.parts import Section
 from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import (
     MaskReader,
@@ -23,7 +24,6 @@ from segiou.report.pages.picture_masks import (
     read_indices,
 )
 from segiou.report.pages.pictures import data_uri, read_image
-from segiou.report.pages.sections import Section
 from segiou.runs.run import Run
 from segiou.suspects.ranking import find_suspects
 from segiou.suspects.result import VERDICTS, Region, Suspects, about_errors, notes, title

@@ -11,9 +11,8 @@ import numpy as np
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
-from segiou.masks.colors import as_read
+from segiou.masks.colors import as_read, grey_values
 from segiou.masks.formats.numpy_files import array_names
-from segiou.masks.grey import grey_values
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.masks.reading import Reading

@@ -56,7 +56,9 @@ class ArrayStore:
         with self._arrays() as arrays:
             shapes = {name: _shape_of(array) for name, array in arrays.items()}
         part = self.root[len(self.store) + 1 :].strip("/")
-        chosen = {_name_below(name, part): name for name in shapes if _is_below(name, part)}
+        start = part and f"{part}/"
+        below = [name for name in shapes if f"{name}/".startswith(start)]
+        chosen = {name[len(start) :] or _ALONE: name for name in below}
         if shapes and not chosen:
             raise unknown_part(self.root, "array or group", part, shapes)
         self._check_number({name: shapes[name] for name in chosen.values()})
@@ -198,21 +200,13 @@ class StoreFolder:
         return ArrayStore(str(store), str(store))
 
 
-def _is_below(name: str, part: str) -> bool:
-    return not part or name == part or name.startswith(f"{part}/")
-
-
-def _name_below(name: str, part: str) -> str:
-    """The name of an array within a part of its store."""
-    return name[len(part) :].lstrip("/") or _ALONE
-
-
 def _arrays_below(store: Any, root: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """All arrays of a zarr group that may be masks, or the array itself."""
     if hasattr(store, "shape"):
         yield _ALONE, store
         return
-    if levels := _ngff(store, "multiscales"):
+    # Metadata of OME-NGFF: from version 0.5 on below "ome".
+    if levels := store.attrs.get("ome", {}).get("multiscales") or store.attrs.get("multiscales"):
         if "labels" in store:  # the arrays of the group are those of the image
             yield from _arrays_below(store["labels"], root, f"{prefix}labels/")
         else:
@@ -226,11 +220,6 @@ def _arrays_below(store: Any, root: str, prefix: str = "") -> Iterator[tuple[str
             msg = f"group {group.path!r} links to a group that contains it"
             raise ValueError(msg)
         yield from _arrays_below(group, root, f"{prefix}{name}/")
-
-
-def _ngff(group: Any, key: str) -> Any:
-    """Metadata of OME-NGFF: attributes of the group, from version 0.5 on below ``ome``."""
-    return group.attrs.get("ome", {}).get(key) or group.attrs.get(key)
 
 
 def _largest(group: Any, levels: Mapping[str, Any]) -> Any:

@@ -264,7 +264,9 @@ def class_layout(
     below = {folder.name for folder in folders}
     is_grid = 2 * len(stems) > len(names) * len(folders) and min(sizes.values(), default=0) > 1
     is_several = len(folders) > 1 or below == {"segmentations"}
-    if not {*names} <= {*known} and not (is_grid and is_several and _differ(names)):
+    # Names that differ only in their numbers are not those of classes.
+    differ = len({re.sub(r"\d+", "", name) for name in names}) > 1
+    if not {*names} <= {*known} and not (is_grid and is_several and differ):
         return None
     # Frames of several videos have equal names as well, but numbers.
     if not all(re.search(r"[^\W\d]{2}", name) for name in names):
@@ -324,11 +326,6 @@ def object_layout(relative: Iterable[str], others: Iterable[str]) -> str | None:
         if several and 2 * len(known & number.keys()) >= len(number):
             return f"{{id}}/{folder}/{OBJECT}"
     return None
-
-
-def _differ(names: Iterable[str]) -> bool:
-    """Whether names differ in more than their numbers."""
-    return len({re.sub(r"\d+", "", name) for name in names}) > 1
 
 
 def folder_names(relative: Iterable[str]) -> tuple[str, ...]:

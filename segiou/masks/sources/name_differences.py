@@ -6,7 +6,7 @@ import os
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from segiou.masks.finding import split_ending
@@ -159,14 +159,12 @@ def common_start(a: str, b: str) -> str:
 
 
 def _equal_without(truth: Sequence[str], pred: Sequence[str], ends: Difference) -> int:
-    return _unique_in_both(
-        *(
-            [name[: len(name) - len(end)] for name in names if name.endswith(end) and name != end]
-            for names, end in zip((truth, pred), ends, strict=True)
+    """Number of keys without the endings that one name of each side has."""
+    keys = (
+        Counter(
+            name[: len(name) - len(end)] for name in names if name.endswith(end) and name != end
         )
+        for names, end in zip((truth, pred), ends, strict=True)
     )
-
-
-def _unique_in_both(truth: Iterable[str], pred: Iterable[str]) -> int:
-    once = [{key for key, n in Counter(keys).items() if n == 1} for keys in (truth, pred)]
-    return len(once[0] & once[1])
+    first, second = ({key for key, number in counted.items() if number == 1} for counted in keys)
+    return len(first & second)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou.accumulators.histograms.score_bins import two_planes
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.grey import grey_scores, grey_values
+from segiou.masks.colors import grey_scores, grey_values
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction

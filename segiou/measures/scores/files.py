@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
+from segiou.masks.colors import grey_scores
 from segiou.masks.finding import split_ending
 from segiou.masks.formats.numpy_files import Fits, npy_array, npz_array
-from segiou.masks.grey import grey_scores
 from segiou.masks.raw_mask import (
     TIFF_MAGIC,
     VOLUME_SUFFIXES,

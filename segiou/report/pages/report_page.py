@@ -22,16 +22,21 @@ from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.class_table import COUNTS, class_columns, column_of, terms_of, titled
 from segiou.report.measured import score_part, shown
-from segiou.report.pages.case_tables import CaseTable, case_tables
 from segiou.report.pages.confusion_part import confusions
 from segiou.report.pages.distance_pictures import distance_boxes, texts_of_cases
 from segiou.report.pages.image_table import EXAMPLES, ImageScores, ImageTable, choose, image_table
 from segiou.report.pages.page import assemble, class_colors, sentence
+from segiou.report.pages.parts import (
+    CaseTable,
+    Section,
+    case_tables,
+    making,
+    sections_of,
+    slice_images,
+    sliced_part,
+)
 from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import Reader
-from segiou.report.pages.provenance import making
-from segiou.report.pages.sections import Section, sections_of
-from segiou.report.pages.slices_part import slice_images, sliced_part
 from segiou.report.report import Report
 from segiou.report.report_document import dice_title, worst_part, worst_title
 from segiou.report.wording import ignored_text, other_methods, page_cautions, skipped_text
