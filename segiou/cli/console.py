@@ -38,13 +38,13 @@ def interruptible(*, kept: bool, foreign: str = "") -> Iterator[Callable[[], boo
     # A shell starts background commands with SIGINT ignored; that is left as it is.
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if is_ignored or threading.current_thread() is not threading.main_thread():
-        yield lambda: interrupt.asked
+        yield lambda: interrupt.requested
         return
     before = signal.signal(signal.SIGINT, interrupt.handle_signal)
     if foreign:
         threading.Thread(target=interrupt.watch, args=(foreign,), daemon=True).start()
     try:
-        yield lambda: interrupt.asked
+        yield lambda: interrupt.requested
     finally:
         interrupt.ended = True
         signal.signal(signal.SIGINT, before)
@@ -56,13 +56,13 @@ class _Interrupt:
     def __init__(self, kept: bool) -> None:
         self._kept = kept
         # Not an Event: a signal during its set() would wait for its lock forever.
-        self.asked = self.ended = False
+        self.requested = self.ended = False
 
     def handle_signal(self, *_: object) -> None:
         """Ask for an end; the second time, end at once."""
-        if self.asked:
+        if self.requested:
             _end_now()
-        self.asked = True
+        self.requested = True
         what = "; the run can be resumed" if self._kept else ""
         with suppress(RuntimeError):  # the progress bar may be in the middle of a write
             note(f"finishing pairs in progress{what}. Press Ctrl-C again to stop immediately")
@@ -74,7 +74,7 @@ class _Interrupt:
         pressed: float | None = None
         while not self.ended:
             time.sleep(0.1)
-            pressed = time.monotonic() if self.asked and pressed is None else pressed
+            pressed = time.monotonic() if self.requested and pressed is None else pressed
             if pressed is not None and time.monotonic() - pressed > _PATIENCE:
                 note(f"pairs in progress did not finish, probably because of {foreign}; stopped")
                 _end_now()

@@ -266,10 +266,10 @@ def write_panel(
         return
     from segiou.plots.kinds import saved
     from segiou.plots.mask_panel import panel
-    from segiou.plots.style import without_pyplot
+    from segiou.plots.style import no_pyplot
 
     options = {"of": parsed.errors_of or "", "images": parsed.images, "width": parsed.panel_width}
-    with without_pyplot():
+    with no_pyplot():
         ids = inputs.panel_ids(runs, parsed)
         figure = panel(runs, ids, names=names, read=_page_reader(parsed), **options)
         ending = Path(parsed.panel).suffix.lower().removeprefix(".")

@@ -165,12 +165,12 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     # The plain case first: for a small mask, every check takes noticeable time.
     array = data if type(data) is np.ndarray else as_array(data, name)
     if array.dtype.kind in "biu":
-        return with_true_as_one(array)
+        return normalized_bools(array)
     check_labels(array, name)
     return array
 
 
-def with_true_as_one(array: NDArray[Any]) -> NDArray[Any]:
+def normalized_bools(array: NDArray[Any]) -> NDArray[Any]:
     """The array, copied if a True is not the byte 1: those of 1-bit images in Pillow are 255."""
     if array.dtype != np.bool_:
         return array
@@ -259,7 +259,7 @@ def exceeds(scores: Any, threshold: float) -> Any:
 
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
-    return with_true_as_one(_viewed(data, name))
+    return normalized_bools(_viewed(data, name))
 
 
 def _viewed(data: Any, name: str) -> NDArray[Any]:
@@ -359,7 +359,7 @@ def label_arrays(
     return sides
 
 
-def for_compiled(array: NDArray[Any]) -> NDArray[Any]:
+def compiled_view(array: NDArray[Any]) -> NDArray[Any]:
     """The values in native, aligned memory and C order, as compiled routines read them."""
     flags = array.flags
     if flags.c_contiguous and flags.aligned and array.dtype.isnative:
@@ -367,7 +367,7 @@ def for_compiled(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
 
 
-def in_memory_order(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
+def memory_ordered(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
     """Views of arrays of equal shape with their axes in memory order."""
     if all(array.flags.c_contiguous for array in arrays):
         return [*arrays]

@@ -114,7 +114,7 @@ class Operations:
         return known()
 
 
-def within(labels: NDArray[Any], bits: int) -> NDArray[Any]:
+def clipped(labels: NDArray[Any], bits: int) -> NDArray[Any]:
     """Integers limited to the range of signed integers of 32 bits, if that is the widest type."""
     if bits == 64 or labels.dtype.kind not in "iu" or labels.dtype.itemsize < 8:
         return labels
@@ -159,7 +159,7 @@ class Jax(Operations):
 
     def from_host(self, array: NDArray[Any]) -> Any:
         """A NumPy array, copied to the device; JAX would wrap values beyond its widest integer."""
-        return self.xp.asarray(within(array, self.widest))
+        return self.xp.asarray(clipped(array, self.widest))
 
     def flat(self, values: Any) -> Any:
         """All values in one dimension."""
@@ -258,10 +258,10 @@ class Torch(Operations):
         if not index.is_cuda:
             return self.xp.bincount(index.reshape(-1), minlength=length)
         if self.xp.are_deterministic_algorithms_enabled():
-            return self.by_sorting(index, length)
+            return self.sorted_histogram(index, length)
         return self.xp.histc(index, bins=length, min=0, max=length).to(self.xp.int64)
 
-    def by_sorting(self, index: Any, length: int) -> Any:
+    def sorted_histogram(self, index: Any, length: int) -> Any:
         """A histogram from sorted indices."""
         if length < 1 << 15:
             index = index.to(self.xp.int16)

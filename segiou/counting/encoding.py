@@ -19,8 +19,8 @@ from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
     as_valid_mask,
-    in_memory_order,
     label_arrays,
+    memory_ordered,
     native_blocks,
     values_text,
     with_dimensions_of,
@@ -45,7 +45,7 @@ def count_coded(truth: NDArray[Any], pred: NDArray[Any], *arguments: Any) -> boo
     if has_undeclared is not None:
         return has_undeclared
     if truth.dtype.isnative and pred.dtype.isnative:
-        return bool(_count_coded(*in_memory_order(truth, pred), *arguments))
+        return bool(_count_coded(*memory_ordered(truth, pred), *arguments))
     by_block = [_count_coded(t, p, *arguments) for t, p in native_blocks(truth, pred)]
     return any(by_block)
 

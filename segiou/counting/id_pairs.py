@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import for_compiled, in_memory_order, label_arrays
+from segiou.counting.arrays import compiled_view, label_arrays, memory_ordered
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
@@ -102,8 +102,8 @@ def count_ids(ids: Ids) -> dict[int, int]:
 
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: memory order if both agree on it."""
-    first, second = (side.ravel() for side in in_memory_order(truth, pred))
-    return for_compiled(first), for_compiled(second)
+    first, second = (side.ravel() for side in memory_ordered(truth, pred))
+    return compiled_view(first), compiled_view(second)
 
 
 def _count_runs(truth: Ids, pred: Ids, in_order: bool) -> tuple[Ids, Ids, Ints]:

@@ -16,8 +16,8 @@ from segiou.counting.device_operations import (
     LARGEST_INTEGER,
     NONE_MET,
     Operations,
+    clipped,
     three_dimensions,
-    within,
 )
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError, warn_of_scale
@@ -35,7 +35,7 @@ class _Operations(Operations):
     def array(self, data: Any) -> Any:
         """To a tensor of the backend."""
         if type(data) is np.ndarray:
-            data = within(data, self.widest)
+            data = clipped(data, self.widest)
         return ops.convert_to_tensor(data)
 
     @property

@@ -71,9 +71,9 @@ class ReportFiles:
 def log_figure(trainer: Any, report: Report, name: str) -> None:
     """Log the confusion matrix to each logger of a trainer that keeps figures."""
     from segiou import plots
-    from segiou.plots.style import without_pyplot
+    from segiou.plots.style import no_pyplot
 
-    with without_pyplot():
+    with no_pyplot():
         figure, step = plots.confusion_matrix(report).figure, trainer.global_step
     for logger in trainer.loggers:
         if send := _SENDERS.get(type(logger).__name__):

@@ -352,11 +352,11 @@ class ImageScoring(MatrixScoring):
     ) -> None:
         self.measures = read_measures(measures)
         known = [name for measure in self.measures for name in score_names(measure.key)]
-        asked = options.get("scores")
-        several = [asked] if isinstance(asked, str) else asked or []
+        wanted = options.get("scores")
+        several = [wanted] if isinstance(wanted, str) else wanted or []
         #: The requested scores of measures; all of them if none are requested.
         self.measured = [name for name in several if read_name(name, known).score in known]
-        if asked is not None:
+        if wanted is not None:
             options["scores"] = [name for name in several if name not in self.measured]
         else:
             self.measured = known

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.limits import Limits, with_width
+from segiou.inference.limits import Limits, wide_limits
 from segiou.inference.statistics import Statistic
 from segiou.inference.units import weighted
 from segiou.metrics.ratio import Floats
@@ -23,8 +23,8 @@ def resampled(statistics: Sequence[Statistic], resamples: int, seed: int) -> lis
     features = sum(table.shape[1] for table in tables)
     values: list[list[Floats]] = [[] for _ in statistics]
     for times in times_drawn(resamples, tables[0].shape[0], features, seed):
-        for one, sums, parts in zip(statistics, tables, values, strict=True):
-            parts.append(one.evaluate(weighted(times, sums)))
+        for score, sums, parts in zip(statistics, tables, values, strict=True):
+            parts.append(score.evaluate(weighted(times, sums)))
     return [np.concatenate(parts) for parts in values]
 
 
@@ -50,8 +50,8 @@ def bootstrap_limits(
 ) -> Limits:
     """Limits from resampled values (B, K) of a score, or of the difference of two."""
     both = [score] if minus is None else [score, minus]
-    points = np.subtract.reduce([one.values for one in both])
-    left_out = np.subtract.reduce([one.left_out for one in both]) if method == "bca" else None
+    points = np.subtract.reduce([scored.values for scored in both])
+    left_out = np.subtract.reduce([scored.left_out for scored in both]) if method == "bca" else None
     rows = []
     for place, (column, value) in enumerate(zip(values.T, points, strict=True)):
         left = None if left_out is None else left_out[:, place]
@@ -62,7 +62,7 @@ def bootstrap_limits(
         rows.append((low, high, error))
     low, high, error = np.array(rows).T
     freedom = np.full(len(points), np.nan)
-    return Limits(points, *with_width(low, high), error, freedom, np.isnan(values).mean(0))
+    return Limits(points, *wide_limits(low, high), error, freedom, np.isnan(values).mean(0))
 
 
 def limits_of(

@@ -353,14 +353,14 @@ def _along(
         related = next((s.pattern for s in candidates if s.several > 2), "")
         return Design(images, images, None, f"{unrelated}, {_SO_INDEPENDENT}", related)
     each = [dependence_of(values, sequences) for values in series]
-    strongest = max(each, key=lambda one: one.design_effect)
+    strongest = max(each, key=lambda estimate: estimate.design_effect)
     if blocks is None and sequences.several > 2:
         return Design(_whole(sequences), images, strongest)
     if blocks is None and sequences.images < _LEAST_IN_BATCHES:
         return Design(images, images, strongest)
     if blocks is None or blocks == "auto":
         least = _LEAST_OF_DIFFERENCE if len(scores) > 1 else _BATCHES[0]
-        numbers = _batches(sequences, max(one.block_length for one in each), least)
+        numbers = _batches(sequences, max(estimate.block_length for estimate in each), least)
     else:
         numbers = [max(1, round(len(m) / blocks)) for m in sequences.members]
     return Design(_divided(sequences, numbers, images.names), images, strongest)
@@ -387,7 +387,7 @@ def _accepted(
             single += places
     if len(single) == len(several):
         return None
-    return sequences.with_singles(single, ids) if single else sequences
+    return sequences.split_singles(single, ids) if single else sequences
 
 
 def _supported(
@@ -400,12 +400,12 @@ def _supported(
     certain = NormalDist().inv_cdf(1 - chance / (2 * len(series)))
     return any(
         dependence_of(values, part).correlations[0] > certain * _error(part)
-        or _between(values, part) > certain
+        or _sequence_variation(values, part) > certain
         for values in (values[images] for values in series)
     )
 
 
-def _between(values: Floats, sequences: Sequences) -> float:
+def _sequence_variation(values: Floats, sequences: Sequences) -> float:
     """Variation of the means of sequences, as a standard normal deviate of the F test."""
     from scipy.special import fdtrc, ndtri  # type: ignore[import-untyped, unused-ignore]
 

@@ -20,7 +20,7 @@ from segiou.inference.bootstrapping import bootstrap_limits, limits_of
 from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design
 from segiou.inference.leave_one_out import jackknife
-from segiou.inference.limits import Limits, with_width
+from segiou.inference.limits import Limits, wide_limits
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.resampling import Method, PairedMethod, Resampling
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
@@ -530,7 +530,7 @@ def limits_by(
         limits = bootstrap_limits(drawn, score, level=level, method=method)
     else:
         limits = jackknife(score, level=level)
-    return limits.without_ends() if score.units.too_few else limits
+    return limits.undefined_limits() if score.units.too_few else limits
 
 
 def _limits_of_medians(score: Statistic, level: float, drawn: Floats | None) -> Limits:
@@ -541,7 +541,7 @@ def _limits_of_medians(score: Statistic, level: float, drawn: Floats | None) -> 
         ends.insert(0, ends[0] if drawn is None else limits_of(drawn[:, 0], level))
     ends = ends or [(np.nan, np.nan)]  # no structure is left
     unknown = np.full(len(ends), np.nan)
-    return Limits(score.values, *with_width(*np.array(ends).T), unknown, unknown, unknown)
+    return Limits(score.values, *wide_limits(*np.array(ends).T), unknown, unknown, unknown)
 
 
 def _unseen(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.limits import SCALES, Limits, Scale, with_width
+from segiou.inference.limits import SCALES, Limits, Scale, wide_limits
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student
 from segiou.inference.units import ROUNDING
@@ -157,7 +157,7 @@ class Jackknife:
         t = np.asarray(student(freedom, tail))
         down, up = self.class_reach(slice(None), t, tail)
         down[0], up[0] = score.reach_at(float(t[0]), tail)
-        low, high = with_width(self.values - down, self.values + up, self.bounds)
+        low, high = wide_limits(self.values - down, self.values + up, self.bounds)
         return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan))
 
     def arms(self, columns: Any, t: Any) -> tuple[Floats, Floats]:

@@ -79,13 +79,13 @@ class Limits:
         """The interval of the score."""
         return number_of(self.low[0]), number_of(self.high[0])
 
-    def without_ends(self) -> Limits:
+    def undefined_limits(self) -> Limits:
         """The same without intervals."""
         nowhere = np.full(len(self.values), np.nan)
         return replace(self, low=nowhere, high=nowhere)
 
 
-def with_width(
+def wide_limits(
     low: Any, high: Any, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> tuple[Floats, Floats]:
     """Limits within bounds; NaN for those of no width, because units that agree show no spread."""

@@ -133,7 +133,7 @@ def metadata_of(
             if key is not None:
                 msg = f"key={key!r} applies to tables, but {str(by)!r} is a pattern; omit key"
                 raise ValueError(msg)
-            table = _Table(str(by), ids, _by_pattern(str(by), ids), bins or {})
+            table = _Table(str(by), ids, _pattern_rows(str(by), ids), bins or {})
             return table.metadata(names)
         path, heads = place
         if names is None and heads:
@@ -172,7 +172,7 @@ def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple
     return tuple(", ".join(texts) for texts in cells)
 
 
-def _by_pattern(pattern: str, ids: Sequence[str]) -> list[Row]:
+def _pattern_rows(pattern: str, ids: Sequence[str]) -> list[Row]:
     """Named groups of a regular expression in ids."""
     try:
         searched = re.compile(pattern)
@@ -340,18 +340,18 @@ class _Table:
         missing: dict[str, int] = {}
         skipped: dict[str, str] = {}
         for name in dict.fromkeys(columns or heads):
-            one = self._column(name)
-            if isinstance(one, MetadataColumn):
-                kept.append(one)
-                if lost := int((one.codes < 0).sum()):
+            column = self._column(name)
+            if isinstance(column, MetadataColumn):
+                kept.append(column)
+                if lost := int((column.codes < 0).sum()):
                     missing[name] = lost
             elif name in self.bins or (
-                columns is not None and not one.startswith(("has one value", "is empty"))
+                columns is not None and not column.startswith(("has one value", "is empty"))
             ):
-                msg = f"{self.where}: column {name!r} {one}"
+                msg = f"{self.where}: column {name!r} {column}"
                 raise ValueError(msg)
             else:
-                skipped[name] = one
+                skipped[name] = column
         if not kept:
             why = "; ".join(f"{name} {reason}" for name, reason in skipped.items())
             ids = plural(len(self.ids), "id")
@@ -397,7 +397,7 @@ def _texts(cell: Any, known: dict[Any, list[str]]) -> list[str]:
             known[cell] = [] if text.lower() in _EMPTY else [text]
         return known[cell]
     several = cell if isinstance(cell, (list, tuple)) else [cell]
-    texts = (cell_text(one) for one in several if not isinstance(one, (Mapping, list)))
+    texts = (cell_text(cell) for cell in several if not isinstance(cell, (Mapping, list)))
     return [*dict.fromkeys(text for text in texts if text.lower() not in _EMPTY)]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segiou._support.numbers import number_of
 from segiou.inference.bootstrapping import bootstrap_limits
 from segiou.inference.leave_one_out import only_class, steps_of
-from segiou.inference.limits import Limits, bounds_of, with_width
+from segiou.inference.limits import Limits, bounds_of, wide_limits
 from segiou.inference.significance import Permuted, permutation_test, share_reached
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
@@ -283,5 +283,5 @@ class Change:
     def limits(self, level: float) -> tuple[float, float]:
         """The limits within the possible differences, at a two-sided level; NaN if undefined."""
         down, up = self.reach(level)
-        low, high = with_width(self.value - down, self.value + up, self.bounds)
+        low, high = wide_limits(self.value - down, self.value + up, self.bounds)
         return number_of(low), number_of(high)

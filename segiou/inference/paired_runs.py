@@ -162,14 +162,14 @@ def classes_in_common(
     return np.ones(len(names), bool) if keep is None else keep
 
 
-def without_uncommon(
+def common_scores(
     images: list[ScoredImages], score: Score, scored: Sequence[Any]
 ) -> tuple[list[ScoredImages], tuple[str, ...]]:
     """Images of models with means over the classes in common, and the names of the others."""
     if (keep := common_classes(score, scored)) is None:
         return images, ()
     names = tuple(name for name, kept in zip(score.names, keep, strict=True) if not kept)
-    return [one.over_classes(keep) for one in images], names
+    return [scored.over_classes(keep) for scored in images], names
 
 
 class Common(NamedTuple):
@@ -185,13 +185,13 @@ class Common(NamedTuple):
     @classmethod
     def of(cls, images: list[ScoredImages], units: Units, aggregate: Aggregate | None) -> Common:
         """The scores over some units."""
-        every = [one.over(units, aggregate) for one in images]
-        images, uncommon = without_uncommon(
-            images, every[0].score, [one.has_scores for one in every]
+        every = [scored.over(units, aggregate) for scored in images]
+        images, uncommon = common_scores(
+            images, every[0].score, [scored.has_scores for scored in every]
         )
         if not uncommon:
             return cls(images, every)
-        scores = [one.over(units, aggregate) for one in images]
+        scores = [scored.over(units, aggregate) for scored in images]
         return cls(images, scores, uncommon, tuple(float(score.values[0]) for score in every))
 
 
@@ -262,7 +262,7 @@ def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Coun
     first, counts = runs[0], [runs[0].counts]
     for name, run in zip(names[1:], runs[1:], strict=True):
         counts.append(_in_order(run, first.ids))
-        pair = [ImageParts.of(one).parts() for one in (counts[0], counts[-1])]
+        pair = [ImageParts.of(side).parts() for side in (counts[0], counts[-1])]
         if all(np.array_equal(a.truth, b.truth) for a, b in zip(*pair, strict=True)):
             continue
         a, b = counts[0].truth, counts[-1].truth

@@ -77,38 +77,38 @@ def read_metric(run: Any, metric: Metric) -> tuple[ScoreName, str | None]:
 
 
 def images_of_name(
-    run: Any, one: ScoreName, protocol: Protocol, source: str, key: str | None
+    run: Any, name: ScoreName, protocol: Protocol, source: str, key: str | None
 ) -> ScoredImages | None:
     """Images with a score of a measure, a group of classes or cases; None for single classes."""
     is_report = hasattr(run, "per_image")
     groups = run.groups if is_report else run.options.groups if hasattr(run, "options") else ()
-    members = members_of(one, run.class_names, groups, getattr(run, "options", None))
+    members = members_of(name, run.class_names, groups, getattr(run, "options", None))
     if members is None:
-        return None if key is None else _scored_parts(run, one, source, key)
+        return None if key is None else _scored_parts(run, name, source, key)
     if not hasattr(run, "structure_counts"):
-        msg = f"{one}: the report has no counts of groups per image; pass the run"
+        msg = f"{name}: the report has no counts of groups per image; pass the run"
         raise ValueError(msg)
-    if one.score in CASE_SCORES and not has_volumes(run.provenance):
-        raise not_measured(one)
-    rule = {"grouped_truth_only": skips_other_classes(one, protocol)}
+    if name.score in CASE_SCORES and not has_volumes(run.provenance):
+        raise not_measured(name)
+    rule = {"grouped_truth_only": skips_other_classes(name, protocol)}
     counts, names = run.structure_counts([*members.values()], **rule), tuple(members)
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
-    score_by = partial(aggregated, structure_score(one.score, names))
-    return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)
+    score_by = partial(aggregated, structure_score(name.score, names))
+    return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(name.row)
 
 
-def skips_other_classes(one: ScoreName, protocol: Protocol) -> bool:
+def skips_other_classes(name: ScoreName, protocol: Protocol) -> bool:
     """Whether a score of groups skips the pixels whose truth is in none of them."""
-    return protocol.groups == "grouped" and one.score in PIXEL_SCORES
+    return protocol.groups == "grouped" and name.score in PIXEL_SCORES
 
 
 def structure_score(name: str, structures: Sequence[str]) -> Score:
     """A score of Counts (N, K) of structures: over the cases, or pooled under every protocol."""
-    one = (PIXEL_SCORES | CASE_SCORES)[name]
+    metric = (PIXEL_SCORES | CASE_SCORES)[name]
     if name in CASE_SCORES and name != "dice_pooled":
-        return Score.of_cases(name, one.title, structures, one.function)
+        return Score.of_cases(name, metric.title, structures, metric.function)
     every = np.ones(len(structures), bool)
-    return class_score(name, one.function, tuple(structures), every, load_protocol("segiou"))
+    return class_score(name, metric.function, tuple(structures), every, load_protocol("segiou"))
 
 
 def clusters_of(provenance: Mapping[str, Any]) -> str:
@@ -148,9 +148,9 @@ def _no_images(source: Any) -> TypeError:
     )
 
 
-def _scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages:
+def _scored_parts(run: Any, score_name: ScoreName, name: str, key: str) -> ScoredImages:
     """Per-image parts of the measure that has a score."""
-    metric = one.score
+    metric = score_name.score
     plans = getattr(run, "score_plans", {})
     if (plan := plans.get(metric)) is None:
         noun = key.removesuffix("s")
@@ -162,4 +162,4 @@ def _scored_parts(run: Any, one: ScoreName, name: str, key: str) -> ScoredImages
         raise ValueError(msg)
     images = ImageParts.of(run.parts(plan.key))
     score_by = partial(aggregated, plan.scores[metric])
-    return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(one.row)
+    return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(score_name.row)

@@ -79,7 +79,7 @@ class Sequences:
         names = tuple(self.names[i] for i in places)
         return np.concatenate(images), Sequences(names, tuple(members), self.pattern)
 
-    def with_singles(self, places: Sequence[int], ids: Sequence[str]) -> Sequences:
+    def split_singles(self, places: Sequence[int], ids: Sequence[str]) -> Sequences:
         """The same, but each image of some sequences is single: a sequence with its own name."""
         rest = [i for i in range(len(self)) if i not in places]
         single = [image for i in places for image in self.members[i].tolist()]

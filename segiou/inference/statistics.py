@@ -35,7 +35,7 @@ from segiou.metrics.ratio import Floats, included
 
 #: Metrics without per-class values, by name.
 OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
-    name: one.function for name, one in PIXEL_SCORES.items() if not one.per_class
+    name: metric.function for name, metric in PIXEL_SCORES.items() if not metric.per_class
 }
 _EXACT = 2**53
 #: Most numbers of the changed images of a score that is not a mean of classes.
@@ -170,7 +170,7 @@ class Statistic:
         hits = _hits(units, (part.astype(np.int64) for part in row_parts(present[images])))
         if self.median_of is not None:
             seen = seen_units(self.score, len(units), hits)
-            return _of_medians(self.score, self.median_of[images], units, seen, None)
+            return _medians(self.score, self.median_of[images], units, seen, None)
         if units.kind == "image":
             sums = self.sums if images.all() else self.sums[images]
         else:
@@ -353,7 +353,7 @@ class ScoredImages:
             hits = _hits(units, map(score.seen_in, self.images.parts()))
         if score.median_of is not None:
             values = self.images.joined(score.median_of)
-            return _of_medians(score, values, units, seen_units(score, len(units), hits), aggregate)
+            return _medians(score, values, units, seen_units(score, len(units), hits), aggregate)
         sums = self._sums(score, units)
         seen = seen_units(score, len(units), hits, sums)
         over = aggregate or score.over
@@ -391,7 +391,7 @@ def seen_units(
     return seen
 
 
-def _of_medians(
+def _medians(
     score: Score, values: Floats, units: Units, seen: Any, aggregate: str | None
 ) -> Statistic:
     """Exact medians as a function of how often each unit is drawn."""
@@ -401,15 +401,15 @@ def _of_medians(
 
 def exchangeable(several: Sequence[Statistic]) -> list[Statistic]:
     """Medians of models as functions of how often each unit of each of them is drawn."""
-    cases = [one.median_of for one in several if one.median_of is not None]
+    cases = [of_model.median_of for of_model in several if of_model.median_of is not None]
     if not cases:
         return list(several)
     units, number, models = several[0].units, len(several[0].units), len(several)
     place = np.concatenate([units.index + m * number for m in range(models)])
     score = several[0].score.of_medians(np.concatenate(cases), place, number * models)
     return [
-        replace(one, score=score, sums=_each_once(number, m, models))
-        for m, one in enumerate(several)
+        replace(of_model, score=score, sums=_each_once(number, m, models))
+        for m, of_model in enumerate(several)
     ]
 
 

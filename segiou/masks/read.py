@@ -398,7 +398,7 @@ def _labels_of_sets(raw: RawMask, path: str | Path) -> NDArray[Any]:
     return labels
 
 
-def with_background(values: Any, void: int | None, of_truth: int | None, path: str | Path) -> Any:
+def mapped_background(values: Any, void: int | None, of_truth: int | None, path: str | Path) -> Any:
     """Labels of a prediction whose pixels outside all objects have their value in the truth."""
     if void is None or of_truth is None or void == of_truth:
         return values

@@ -143,8 +143,8 @@ def read_measures(measures: Any, **short: Any) -> tuple[Measure, ...]:
 
     wanted = "measures or their keys, such as 'boundary'"
     by_key: dict[str, Measure] = {}
-    asked = {key: choice for key, choice in short.items() if choice not in (None, False)}
-    several = [measure_of(key).of(choice) for key, choice in asked.items()]
+    wanted_keys = {key: choice for key, choice in short.items() if choice not in (None, False)}
+    several = [measure_of(key).of(choice) for key, choice in wanted_keys.items()]
     for choice in (*several, *read_several("measures", measures, wanted)):
         chosen = measure_of(choice).of(True) if isinstance(choice, str) else choice
         check_kind("each of measures", chosen, Measure, wanted)

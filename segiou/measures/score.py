@@ -23,7 +23,7 @@ Better = Literal["higher", "lower"]
 MEAN, OVERALL = "mean", "overall"
 
 
-def with_mean(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False) -> Floats:
+def mean_first(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool = False) -> Floats:
     """Values (..., K) after their mean over the included ones, (..., 1 + K)."""
     known = ~np.isnan(values) & include
     total = np.where(known, values, 0.0).sum(-1)
@@ -263,7 +263,7 @@ class Score(Quantity):
                 return np.full((*flat.shape[:-1], 1), np.nan)
             each = flat.shape[-1] // len(taken)
             values = ratio(flat.reshape(*flat.shape[:-1], len(taken), each))
-            return with_mean(values, taken, absent_is_zero)
+            return mean_first(values, taken, absent_is_zero)
 
         def weights(flat: NDArray[Any]) -> Floats:
             return weights_of(evaluate(flat)[1:], taken, absent_is_zero)
@@ -362,7 +362,7 @@ class Score(Quantity):
                 often = np.asarray(times)[..., units[order[is_known, k]]]
                 medians.append(quantile(ordered[is_known, k], 0.5, often))
             rows = np.stack(medians, axis=-1)
-            return rows if not self.names else with_mean(rows, taken)
+            return rows if not self.names else mean_first(rows, taken)
 
         def weights(times: NDArray[Any]) -> Floats:
             return weights_of(evaluate(times)[1:], taken)
@@ -380,13 +380,13 @@ class Score(Quantity):
         taken = keep if self.include is None else keep & self.include
 
         def evaluate(sums: NDArray[Any]) -> Floats:
-            return with_mean(self.evaluate(sums)[..., 1:], taken)
+            return mean_first(self.evaluate(sums)[..., 1:], taken)
 
         def weights(sums: NDArray[Any]) -> Floats:
             return weights_of(self.evaluate(sums)[1:], taken)
 
         def each(parts: Any) -> Floats:
-            return with_mean(self.of_images(parts)[:, 1:], taken)
+            return mean_first(self.of_images(parts)[:, 1:], taken)
 
         return replace(self, include=taken, evaluate=evaluate, weights=weights, each=each)
 

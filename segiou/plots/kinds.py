@@ -24,7 +24,7 @@ from segiou.plots.distribution_plots import class_boxes, distance_boxes, image_d
 from segiou.plots.model_plots import brief, comparison_forest, model_bars, slices
 from segiou.plots.rank_plots import case_boxes, rank_stability
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
-from segiou.plots.style import NothingToDraw, report_of, require, without_pyplot
+from segiou.plots.style import NothingToDraw, no_pyplot, report_of, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,7 +145,7 @@ def save_plots(
         source = report_of(source)
     files = []
     require("matplotlib")
-    with without_pyplot():
+    with no_pyplot():
         for name, axes in _figures(source, kinds, intervals):
             for ending in FORMATS:
                 picture = saved(cast("Figure", axes.figure), ending, dpi)

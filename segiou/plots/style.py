@@ -145,7 +145,7 @@ def new_figure(size: tuple[float, float], **options: Any) -> Iterator[Figure]:
 
 
 @contextmanager
-def without_pyplot() -> Iterator[None]:
+def no_pyplot() -> Iterator[None]:
     """Keep new figures from pyplot, because they are for files or loggers only."""
     token = _IN_PYPLOT.set(False)
     try:

@@ -70,7 +70,7 @@ def rater_agreement(
         krippendorff_alpha=alpha,
         # Pairs of experts, then those with the model.
         pairs=tuple(sorted(pairs, key=lambda pair: bool(model) and pair.second == model)),
-        against_model=_against(overlaps, experts, class_names, over) if model else (),
+        against_model=_model_agreement(overlaps, experts, class_names, over) if model else (),
     )
 
 
@@ -196,7 +196,7 @@ def _overall(votes: Sequence[Votes], experts: int, num_classes: int, over: _Over
     ]
 
 
-def _against(
+def _model_agreement(
     overlaps: NDArray[np.int64], experts: int, class_names: Sequence[str], over: _Over
 ) -> tuple[ModelAgreement, ...]:
     """The model, which is last, against the experts, per class."""

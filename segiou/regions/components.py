@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.numbers import number_in
 from segiou._support.optional import import_whole, load_part, warn_missing
-from segiou.counting.arrays import as_label_array, for_compiled
+from segiou.counting.arrays import as_label_array, compiled_view
 from segiou.counting.counts import LARGEST
 from segiou.counting.id_pairs import count_ids, count_run_pairs
 from segiou.counting.value_codes import can_hold
@@ -258,7 +258,7 @@ def _connected(array: NDArray[Any], rank: int) -> Components:
     routines = compiled()
     if routines is None or not 0 < array.size <= MOST_PIXELS:
         return _label_with_scikit_image(array, rank)
-    values = for_compiled(array)
+    values = compiled_view(array)
     shape = (1,) * (3 - array.ndim) + array.shape
     runs = routines.find_components(values, values.itemsize, shape, rank)
     starts, ids, firsts = (np.frombuffer(each, np.uint32) for each in runs)

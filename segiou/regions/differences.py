@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import for_compiled
+from segiou.counting.arrays import compiled_view
 from segiou.regions import components
 
 Ints = NDArray[np.int64]
@@ -57,7 +57,7 @@ def differences(
     if compiled is None or not 0 < truth.size <= components.MOST_PIXELS:
         found = _component_differences(truth, pred, codes, classes, least, most)
         return found if with_runs else replace(found, runs=found.runs[:0])
-    sides = for_compiled(truth), for_compiled(pred)
+    sides = compiled_view(truth), compiled_view(pred)
     shape = (1,) * (3 - truth.ndim) + truth.shape
     size = truth.dtype.itemsize
     data = compiled.find_differences(*sides, size, shape, *codes, classes, least, most, with_runs)

@@ -205,13 +205,13 @@ def _nearest_by_scipy(query: Points, target: Points, grid: Grid) -> Floats:
     """SciPy reference of :func:`find_nearest`."""
     from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
-    asked, known = (
+    unknown, known = (
         np.stack(np.unravel_index(point_places(points), grid.shape), -1)
         for points in (query, target)
     )
-    nearest = cKDTree(known * grid.spacing).query(asked * grid.spacing)[1]
+    nearest = cKDTree(known * grid.spacing).query(unknown * grid.spacing)[1]
     # Integer offsets, unlike the tree's scaled points, are rounded only once per axis.
-    squares = np.square((asked - known[nearest]) * grid.spacing)
+    squares = np.square((unknown - known[nearest]) * grid.spacing)
     distances: Floats = np.sqrt((squares[:, ::-1] if grid.is_reversed else squares).sum(-1))
     return distances
 

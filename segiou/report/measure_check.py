@@ -155,9 +155,9 @@ class _Subject:
 
     @cached_property
     def plan(self) -> Plan:
-        return self.planned(self.classes)
+        return self.plan_for(self.classes)
 
-    def planned(self, classes: ClassOptions) -> Plan:
+    def plan_for(self, classes: ClassOptions) -> Plan:
         measure = self.measure.resolved([self.measure], Masks(), "segiou") or self.measure
         return measure.plan(classes, Masks())
 
@@ -283,7 +283,7 @@ def _values_of_labels(subject: _Subject) -> Iterator[str]:
     entries = [{"name": str(c), "values": [10 * c + 5]} for c in range(_CLASSES)]
     labels = LabelSet.from_dict({"name": "tens", "classes": entries})
     classes = ClassOptions.of(labels, ignore=_IGNORE)
-    plan = subject.planned(classes)
+    plan = subject.plan_for(classes)
     truth, pred = subject.pairs[0]
     coded: list[Any] = [
         np.where(side == _IGNORE, _IGNORE, 10 * side.astype(int) + 5).astype(np.uint8)

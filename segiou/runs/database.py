@@ -339,15 +339,15 @@ _MOST_PIXELS = 1 << 62
 Row = tuple[Any, ...]
 
 
-def within(root: str, name: str) -> str:
+def full_path(root: str, name: str) -> str:
     """The path of a file, from the folder and the name that a run stores."""
     if not root or name.startswith("/") or "://" in name or not name:
         return name or root
     return f"{root.rstrip('/')}/{name}"
 
 
-def inside(root: str, path: str) -> str:
-    """The inverse of :func:`within`: the name to store for a path."""
+def stored_name(root: str, path: str) -> str:
+    """The inverse of :func:`full_path`: the name to store for a path."""
     start = f"{root.rstrip('/')}/"
     if not root or not path.startswith(start):
         return path
@@ -365,8 +365,8 @@ def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
     if not kinds_are_right or checksum(*row[:-1]) != crc:
         raise damaged(path, f"checksum mismatch in the files of image {_shown(id)}")
     return ImageFiles(
-        within(header.truth, from_text(truth or "")),
-        within(header.pred, from_text(pred or "")),
+        full_path(header.truth, from_text(truth or "")),
+        full_path(header.pred, from_text(pred or "")),
         *(None if not any(s) else Stamp(*s) for s in (stamps[:2], stamps[2:])),
     )
 

@@ -28,9 +28,9 @@ from segiou.runs.database import (
     explained,
     files_of_row,
     harden,
-    inside,
     is_empty,
     read_head,
+    stored_name,
     write_entries,
 )
 from segiou.runs.header import Header, versions
@@ -346,8 +346,8 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     ):
         id = to_text(name)
         about = (
-            to_text(inside(header.truth, files.truth)),
-            to_text(inside(header.pred, files.pred)),
+            to_text(stored_name(header.truth, files.truth)),
+            to_text(stored_name(header.pred, files.pred)),
             *(files.truth_stamp or _UNKNOWN),
             *(files.pred_stamp or _UNKNOWN),
         )

@@ -19,7 +19,7 @@ from segiou.masks.formats.numpy_files import array_names
 from segiou.masks.raw_mask import SOFT_EDGES, VOLUME_SUFFIXES, MaskError, RawMask
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import AdjustedSource, place_of
-from segiou.masks.sources.class_files import inside
+from segiou.masks.sources.class_files import binary_area
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.opening import open_source
 from segiou.masks.sources.pairing import Pair, Pairing
@@ -182,7 +182,7 @@ def _regions_in(source: AdjustedSource, path: str) -> Iterator[str]:
         for name in array_names(data, path):
             if name != source.key and re.fullmatch(r"\w+", name) and _OF_REGIONS.search(name):
                 try:
-                    region = inside(from_bytes(data, path, key=name), path, allow_lossy=False)
+                    region = binary_area(from_bytes(data, path, key=name), path, allow_lossy=False)
                 except MaskError:
                     continue
                 if region.shape == shape and region.any() and not region.all():

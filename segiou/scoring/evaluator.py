@@ -99,8 +99,8 @@ class Evaluator(Accumulator):
         measures, conflict
             As of the class.
         """
-        new, asked = cls.__new__(cls), read_measures(measures)
-        new._start(Header(options), with_defaults(asked, options.labels, None), conflict)
+        new, chosen = cls.__new__(cls), read_measures(measures)
+        new._start(Header(options), with_defaults(chosen, options.labels, None), conflict)
         return new
 
     def _start(self, header: Header, measures: tuple[Measure, ...], conflict: Conflict) -> None:

@@ -27,7 +27,7 @@ from segiou.scoring.file_values import FileContent, greys_to_values, read_values
 from segiou.scoring.inspection import summary_of
 from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
-from segiou.scoring.problems import as_one_class_of, may_be_ids
+from segiou.scoring.problems import may_be_ids, one_class_text
 from segiou.scoring.trials import SAMPLE, mean_lines, sampled, scored
 
 #: Most classes of which each in turn is taken to be missing from the predictions.
@@ -164,7 +164,7 @@ def ids_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
         declared = options.labels.declared_values.union(options.ignore)
         values = {*chain.from_iterable(pixels)} - declared
         sides_of_ids += [side] * may_be_ids([*values], options)
-    return as_one_class_of(sides_of_ids)
+    return one_class_text(sides_of_ids)
 
 
 def _joined(command: str, options: str) -> str:

@@ -23,7 +23,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
-from segiou.masks.read import from_bytes, to_labels, with_background
+from segiou.masks.read import from_bytes, mapped_background, to_labels
 from segiou.masks.reading import Reading
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
@@ -319,7 +319,7 @@ class PairScorer:
             pred = OpenMask(scored.labels, pred.stamp, scored.volume, scores=scored.scores)
         pred = self._aligned(pair, truth, pred)
         if (background := pred.outside[0]) is not None:
-            values = with_background(pred.values, background, truth.outside[1], pair.pred)
+            values = mapped_background(pred.values, background, truth.outside[1], pair.pred)
             pred = replace(pred, values=values)
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         is_fixed = self.reading.resize_pred is None

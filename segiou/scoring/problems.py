@@ -207,7 +207,7 @@ def _undeclared_pattern(
     two = options.num_classes == 2 and unit == "pixels" and {*values} - {255}
     if two and min(values) >= 0 and 127 < max(values) < 256:
         return f"{pattern}; {SOFT_EDGES}"
-    as_one = as_one_class(values, side, options)
+    as_one = one_class_option(values, side, options)
     as_one = f"; {as_one}" if as_one else ""
     if len(values) > max(8, options.num_classes):
         if preset := _preset_with(values):
@@ -217,9 +217,9 @@ def _undeclared_pattern(
     return f"{pattern}{_few_undeclared(values, side, options, unit)}{as_one}"
 
 
-def as_one_class(values: Collection[int], side: str, options: ClassOptions) -> str:
+def one_class_option(values: Collection[int], side: str, options: ClassOptions) -> str:
     """The option that reads ids of objects as the second of two classes; empty for others."""
-    return as_one_class_of([side]) if may_be_ids(values, options) else ""
+    return one_class_text([side]) if may_be_ids(values, options) else ""
 
 
 def may_be_ids(values: Collection[int], options: ClassOptions) -> bool:
@@ -229,7 +229,7 @@ def may_be_ids(values: Collection[int], options: ClassOptions) -> bool:
     return is_binary and min(values, default=0) >= 2 and 255 not in values
 
 
-def as_one_class_of(sides: Iterable[str]) -> str:
+def one_class_text(sides: Iterable[str]) -> str:
     """The options that read ids of objects as one class on these sides."""
     several = [*sides]
     python = ", ".join(f"{side}_threshold=1" for side in several)

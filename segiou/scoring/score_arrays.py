@@ -131,8 +131,8 @@ def score(
         ids = [ids]
     if ids is not None:
         check_several("ids", ids, "one id per image")
-    asked = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
-    chosen = with_defaults(asked, labels, spacing)
+    several = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
+    chosen = with_defaults(several, labels, spacing)
     if threshold is not None:  # images alone do not show channels
         classes.check_scores(tuple(getattr(pred, "shape", ())), None)
     header = Header(classes, load_protocol(protocol), name)
@@ -194,13 +194,13 @@ class ArrayScorer:
     @property
     def header(self) -> Header:
         """Header of the images; before the first, they are assumed not to be volumes."""
-        return self._planned(volumes=False).header
+        return self._scorer_for(volumes=False).header
 
     def go_on(self, header: Header) -> None:
         """Count further images for a header that others were counted for."""
         self._scorer = PairScorer(header)
 
-    def _planned(self, *, volumes: bool) -> PairScorer:
+    def _scorer_for(self, *, volumes: bool) -> PairScorer:
         if self._scorer is None:
             masks, options = Masks(volumes, self._spacing), self._empty.options
             plans = plans_of(self._measures, options, masks, self._empty.protocol.name)
@@ -246,7 +246,7 @@ class ArrayScorer:
     def _measured(self, truth: Any, pred: Any, **extras: Any) -> bytes | None:
         """Packed counts of the measures of two arrays of labels."""
         pixels = to_host(truth), to_host(pred)
-        scorer = self._scorer = self._planned(volumes=pixels[0].ndim == 3)
+        scorer = self._scorer = self._scorer_for(volumes=pixels[0].ndim == 3)
         return scorer.measured(MaskPair(*pixels, scorer.header.options, **extras))
 
 

@@ -143,7 +143,7 @@ def _crops(
         box = _scaled(region, masks.full, where.shape) or _box_of(where)
     inside = np.zeros_like(where)
     inside[box] = where[box]
-    view = _around(box, where.shape)
+    view = _widened(box, where.shape)
     outline = _Outline.of(inside[view])
     palette = np.array(colors, np.uint8)
     pictures = {
@@ -181,7 +181,7 @@ def _box_of(where: NDArray[np.bool_]) -> _Box:
     return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
 
 
-def _around(box: _Box, shape: Sequence[int]) -> _Box:
+def _widened(box: _Box, shape: Sequence[int]) -> _Box:
     """A box with room around it."""
     rows, columns = (
         slice(max(0, side.start - room), min(size, side.stop + room))

@@ -302,7 +302,7 @@ def test_a_histogram_by_sorting_is_the_same():
     ops = device_operations.operations_for(torch.zeros(1))
     index = torch.randint(0, 400, (50, 41), dtype=torch.int32)
     for length in (400, 401, 40_000):
-        assert torch.equal(ops.by_sorting(index, length), ops.histogram(index, length))
+        assert torch.equal(ops.sorted_histogram(index, length), ops.histogram(index, length))
 
 
 def test_the_error_survives_pickling():

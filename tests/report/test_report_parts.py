@@ -26,7 +26,7 @@ from segiou.report.pages.picture_masks import (
     ScoreReader,
     read_indices,
 )
-from segiou.report.pages.pictures import fitted, mask_png, read_image, score_maps
+from segiou.report.pages.pictures import encoded_within, mask_png, read_image, score_maps
 from segiou.report.pages.report_page import distribution
 from segiou.runs import Columns, ImageCount
 
@@ -62,8 +62,8 @@ def test_pictures_shrink_until_they_fit():
     mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
     colors = class_colors(segiou.LabelSet.numbered(5))
     masks = Masks((mask[::2, ::2], mask[::2, ::2]), (300, 600))
-    large = fitted(masks, colors, None, 10_000_000)
-    small = fitted(masks, colors, None, 20_000)
+    large = encoded_within(masks, colors, None, 10_000_000)
+    small = encoded_within(masks, colors, None, 20_000)
     assert (large["width"], large["full"]) == (300, (300, 600))
     assert sum(map(len, small["masks"])) <= 20_000 < sum(map(len, large["masks"]))
     assert small["height"] == small["width"] // 2
@@ -103,7 +103,7 @@ def test_scores_of_the_classes_with_errors_are_drawn(tmp_path):
     assert masks.scored == (0, 1)
     drawn = [[[80, 30, 25, 10, 0]], [[15, 60, 70, 88, 0]]]
     assert masks.scores[0].tolist() == drawn
-    pictures = fitted(masks, class_colors(labels), None, None)
+    pictures = encoded_within(masks, class_colors(labels), None, None)
     maps = score_maps(masks, pictures, None)
     assert maps["scored"] == (0, 1)
     assert [np.asarray(decoded(uri)).tolist() for uri in maps["maps"][0]] == drawn
@@ -142,7 +142,7 @@ def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
     assert np.argwhere(truth).tolist() == [[0, 0, 0]]
     assert pred.tolist() == truth.tolist()
     colors = class_colors(segiou.LabelSet.numbered(2))
-    pictures = fitted(masks, colors, None, None)
+    pictures = encoded_within(masks, colors, None, None)
     assert (pictures["depth"], pictures["columns"]) == (4, 2)
     assert pictures["spacing"] == [0.5, 1.0, 3.0]
     sheet = np.asarray(decoded(pictures["masks"][0]))
@@ -152,7 +152,7 @@ def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
 
 def test_planes_of_a_volume_are_reduced_and_their_pixels_grow():
     volume = np.zeros((3, 200, 200), np.uint16)
-    pictures = fitted(
+    pictures = encoded_within(
         Masks((volume[:, ::2, ::2],), (3, 200, 200), (5.0, 1.0, 1.0)),
         class_colors(segiou.LabelSet.numbered(2)),
         None,

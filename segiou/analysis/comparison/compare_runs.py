@@ -154,7 +154,7 @@ def compare(
     same = same_images(runs, run_names, protocol)
     images = same.scored(metric)
     recipes = recipes or {name: slice(i, i + 1) for i, name in enumerate(run_names)}
-    cases = [one.of_images(finite=True) for one in images]
+    cases = [scored.of_images(finite=True) for scored in images]
     design = how.design(images[0].ids, len(cases[0]), lambda: cases)
     common = Common.of(images, design.images, aggregate)
     if not common.scores[0].is_smooth:
@@ -179,7 +179,7 @@ def _statistics(
     recipes: Sequence[Sequence[ScoredImages]], units: Units, aggregate: Aggregate | None
 ) -> list[list[Statistic]]:
     """Scores of the runs of each recipe over units; models exchange the cases of medians."""
-    scores = [[one.over(units, aggregate) for one in runs] for runs in recipes]
+    scores = [[scored.over(units, aggregate) for scored in runs] for runs in recipes]
     if scores[0][0].is_smooth or any(len(runs) > 1 for runs in scores):
         return scores
     return [[score] for score in exchangeable([score for (score,) in scores])]
@@ -248,7 +248,7 @@ class _Tested(NamedTuple):
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class."""
         limits = self.differences.limits(level)
-        return limits.without_ends() if self.units.too_few_to_compare else limits
+        return limits.undefined_limits() if self.units.too_few_to_compare else limits
 
     def spread(self, units: int) -> tuple[float, float]:
         """Error and degrees of freedom of the score by the number of units."""
@@ -318,7 +318,7 @@ class _Compared:
                 runs=runs,
                 score=mean,
                 alone=mean_of_runs(single),
-                cases=np.mean([one.of_images() for one in self.images[place]], 0),
+                cases=np.mean([scored.of_images() for scored in self.images[place]], 0),
                 drawn=values,
             )
             for place, runs, mean, single, values in zip(
@@ -403,8 +403,8 @@ class _Compared:
         """Adjusted p of the score of each pair, and its largest factor."""
         ranks = ranks_of(contest.values, contest.better)
         every = np.full((len(ranks), len(ranks)), np.nan)
-        for (i, j), one in p.items():
-            every[i, j] = every[j, i] = one
+        for (i, j), value in p.items():
+            every[i, j] = every[j, i] = value
         adjusted = adjusted_pairs(every, ranks)
         best = np.flatnonzero(ranks == 1)
         for i, j in p:

@@ -43,7 +43,7 @@ def chosen_parts(comparison: Comparison, names: Iterable[str]) -> Iterator[Part]
     """Parts by name, in this order; ValueError for unknown names."""
     makers: dict[str, Callable[[], Iterable[Part]]] = {
         "classes": lambda: [_models(comparison)],
-        "pairs": lambda: _of_pairs(comparison),
+        "pairs": lambda: _pair_sections(comparison),
         "images": lambda: chain.from_iterable(
             _influential(comparison, pair) for pair in comparison.ordered_pairs
         ),
@@ -64,7 +64,7 @@ def _models(comparison: Comparison) -> Section:
     return Section("Models and classes", [*comparison.table()._parts()], shown=True)
 
 
-def _of_pairs(comparison: Comparison) -> Iterator[Part]:
+def _pair_sections(comparison: Comparison) -> Iterator[Part]:
     """Verdicts and classes of each pair."""
     for pair in comparison.ordered_pairs:
         yield from pair_parts(comparison, pair)
@@ -86,11 +86,11 @@ def _method(comparison: Comparison) -> Iterator[Section]:
 def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
     """The verdicts by several scores, and a table of the classes for each pair of models."""
     for first in comparisons[0].ordered_pairs:
-        each = [(one, _same_pair(one, first)) for one in comparisons]
-        for one, pair in each:
-            yield from pair_parts(one, pair)
+        each = [(comparison, _same_pair(comparison, first)) for comparison in comparisons]
+        for comparison, pair in each:
+            yield from pair_parts(comparison, pair)
         rows = dict.fromkeys(row.name for _, pair in each for row in pair.classes)
-        columns = [column for one, pair in each for column in _of_score(one, pair, rows)]
+        columns = [column for both in each for column in _score_columns(*both, rows)]
         names = Column("class", ["all classes", *rows], 9, is_text=True)
         alpha = f"{1 - comparisons[0].level:.3g}"
         notes = [f"* p < {alpha}, adjusted over the classes of each score"]
@@ -98,10 +98,10 @@ def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
 
 
 def _same_pair(comparison: Comparison, pair: PairComparison) -> PairComparison:
-    return next(one for one in comparison.pairs if (one.a, one.b) == (pair.a, pair.b))
+    return next(other for other in comparison.pairs if (other.a, other.b) == (pair.a, pair.b))
 
 
-def _of_score(
+def _score_columns(
     comparison: Comparison, pair: PairComparison, classes: Iterable[str]
 ) -> Iterator[Column]:
     """Both models' values of a score, and the difference."""

@@ -61,8 +61,8 @@ class SideBySide(Finding):
         dict
             The values of a row by column.
         """
-        for one in self.comparisons:
-            yield from ({"score": one.metric} | row for row in one.rows())
+        for comparison in self.comparisons:
+            yield from ({"score": comparison.metric} | row for row in comparison.rows())
 
 
 def compare_scores(*runs: HasRunCounts, metrics: Sequence[Metric], **options: Any) -> SideBySide:
@@ -258,11 +258,11 @@ class ModelTable(Finding):
         """What bold means, and the classes that the means skip."""
         alpha = f"{1 - self.comparisons[0].level:.3g}"
         rule = f"bold: better than every other model, each with Holm-adjusted p < {alpha}"
-        if not any(one.best for one in self._every()):
+        if not any(score.best for score in self._every()):
             rule = (
                 f"no value is better than those of all other models with Holm-adjusted p < {alpha}"
             )
-        left_out = dict.fromkeys(n for one in self.comparisons for n in one.uncommon_classes)
+        left_out = dict.fromkeys(n for c in self.comparisons for n in c.uncommon_classes)
         without = f"means without {listed([*left_out])}, which not all models score"
         return [rule, without] if left_out else [rule]
 
@@ -321,7 +321,7 @@ def model_table(
         [_scores(compare(*runs, metric=key, **options), limits(key))[_MEAN] for key in of_metric]
         for of_metric in keys
     )
-    return replace(table, groups=tuple(dict(zip(groups, one, strict=True)) for one in of_groups))
+    return replace(table, groups=tuple(dict(zip(groups, row, strict=True)) for row in of_groups))
 
 
 def _groups_of(runs: Sequence[HasRunCounts]) -> list[str]:
@@ -346,9 +346,9 @@ def _scores(
     """The scores of the models by class, that over all classes first."""
     by_row: dict[str, dict[tuple[str, str], Difference]] = {}
     for pair in comparison.pairs:
-        for name, row in ((_MEAN, pair.overall), *((one.name, one) for one in pair.classes)):
+        for name, row in ((_MEAN, pair.overall), *((row.name, row) for row in pair.classes)):
             by_row.setdefault(name, {})[pair.a, pair.b] = row
-    limits = [{_MEAN: one.overall, **{row.name: row for row in one.classes}} for one in intervals]
+    limits = [{_MEAN: i.overall, **{row.name: row for row in i.classes}} for i in intervals]
     scores = {
         name: tuple(
             _score(comparison, rows, model, of_model.get(name))
@@ -361,7 +361,7 @@ def _scores(
     return {
         name: ones
         for name, ones in scores.items()
-        if name == _MEAN or not all(math.isnan(one.value) for one in ones)
+        if name == _MEAN or not all(math.isnan(score.value) for score in ones)
     }
 
 

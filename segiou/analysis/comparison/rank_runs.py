@@ -45,9 +45,9 @@ from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import (
     Common,
     check_runs,
+    common_scores,
     names_of,
     same_images,
-    without_uncommon,
 )
 from segiou.inference.resampling import MOST_RESAMPLES, Resampling
 from segiou.inference.scored_runs import unit_of_pixels
@@ -289,7 +289,7 @@ class _Scored:
         partial: bool,
     ) -> _Scored:
         images = same_images(runs, names, protocol, partial=partial).scored(by)
-        ids = tuple(dict.fromkeys(id for one in images for id in one.ids or ()))
+        ids = tuple(dict.fromkeys(id for scored in images for id in scored.ids or ()))
         scored = cls(by if isinstance(by, str) else images[0].score.name, ids, images)
         if np.isnan(scored.cases).all():
             msg = f"no image has a score {by!r}, so nothing can be ranked"
@@ -304,8 +304,8 @@ class _Scored:
     @cached_property
     def over_common_classes(self) -> _Scored:
         """The score of images over the classes that every run scores in some image."""
-        defined = [~np.isnan(one.of_rows()[:, 1:]).all(0) for one in self.images]
-        images, uncommon = without_uncommon(self.images, self.score, defined)
+        defined = [~np.isnan(scored.of_rows()[:, 1:]).all(0) for scored in self.images]
+        images, uncommon = common_scores(self.images, self.score, defined)
         if not uncommon:
             return self
         scores = tuple(mean(self.cases).tolist())
@@ -320,8 +320,8 @@ class _Scored:
         """The score of each image by each run, (M, N)."""
         place = {id: i for i, id in enumerate(self.ids)}
         table = np.full((len(self.images), len(place)), np.nan)
-        for row, one in zip(table, self.images, strict=True):
-            row[[place[id] for id in one.ids or ()]] = one.of_images(finite=finite)
+        for row, scored in zip(table, self.images, strict=True):
+            row[[place[id] for id in scored.ids or ()]] = scored.of_images(finite=finite)
         return table
 
 

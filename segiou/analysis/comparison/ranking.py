@@ -286,8 +286,8 @@ def contest_of(
 ) -> Contest:
     """Models by a score: its limits, differences of pairs, and values of resamples."""
     units, score = scores[0].units, scores[0].score
-    limits = np.array([one.ends for one in of_models])
-    values = np.array([one.values[0] for one in of_models])
+    limits = np.array([model.ends for model in of_models])
+    values = np.array([model.values[0] for model in of_models])
     if units.too_few_to_compare or not scores[0].is_smooth:
         unknown = np.full((len(values), len(values)), np.nan)
         return Contest(values, score.better, limits, unknown, None)

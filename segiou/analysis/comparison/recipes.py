@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.inference.leave_one_out import steps_of
-from segiou.inference.limits import Limits, bounds_of, with_width
+from segiou.inference.limits import Limits, bounds_of, wide_limits
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
 from segiou.inference.units import FEWEST_COMPARED, ManyRows
@@ -103,7 +103,7 @@ class Crossed:
         images[0] *= (units - 1) / units
         values = second.values - first.values
         images[(seen < 2) | ~np.isfinite(values)] = np.nan
-        runs, freedom = _of_runs(a, b)
+        runs, freedom = _run_variance(a, b)
         several = [each for each in (a, b) if len(each) > 1]
         residual = sum((_residual(each, units) for each in several), np.zeros(len(values)))
         bounds = bounds_of(second)
@@ -144,7 +144,7 @@ class Crossed:
         """Intervals of the score and of every class, at a two-sided level."""
         error, freedom = self.spreads(self.units)
         reach = student(freedom, (1 - level) / 2) * error
-        ends = with_width(self.values - reach, self.values + reach, self.bounds)
+        ends = wide_limits(self.values - reach, self.values + reach, self.bounds)
         nowhere = np.full(len(self.values), np.nan)
         return Limits(self.values, *ends, error, freedom, nowhere)
 
@@ -154,7 +154,7 @@ class Crossed:
         return float(error[0]), float(freedom[0])
 
 
-def _of_runs(a: Sequence[Statistic], b: Sequence[Statistic]) -> tuple[Floats, Floats]:
+def _run_variance(a: Sequence[Statistic], b: Sequence[Statistic]) -> tuple[Floats, Floats]:
     """Variance of the difference of the means from the runs, and its degrees of freedom."""
     several = [[run.values for run in runs] for runs in (a, b) if len(runs) > 1]
     own = [len(values) - 1 for values in several]

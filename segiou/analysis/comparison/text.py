@@ -62,9 +62,9 @@ def coverage(comparison: Comparison, pair: PairComparison) -> str:
     scores = dict(zip(comparison.names, comparison.protocol_scores, strict=True))
     show = partial(numbers.shown, unit=comparison.score_unit, undefined="undefined")
     models = "both models" if len(comparison.names) == 2 else "all models"
-    one = len(comparison.uncommon_classes) == 1
-    some = "has a score for some models only" if one else "have a score for some models only"
-    if len(comparison.names) == 2 and one:
+    is_single = len(comparison.uncommon_classes) == 1
+    some = "has a score for some models only" if is_single else "have a score for some models only"
+    if len(comparison.names) == 2 and is_single:
         (name,) = comparison.uncommon_classes
         row = next(row for row in pair.classes if row.name == name)
         some = f"has a score for {pair.b if math.isnan(row.a) else pair.a} only"
@@ -297,14 +297,14 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     said = f"{start}: {least} with {numbers.short_percent(power.target)} power"
     if math.isnan(power.difference):
         return [f"{said}."]
-    asked = f"{size(power.difference)} with {numbers.roughly(power.now)} power"
+    target = f"{size(power.difference)} with {numbers.roughly(power.now)} power"
     if power.needed is None and comparison.run_scores:
-        return [f"{said}, and {asked}; no number of {unit} is enough without more training runs."]
+        return [f"{said}, and {target}; no number of {unit} is enough without more training runs."]
     if power.needed is None:
-        return [f"{said}, and {asked}; no number of {unit} up to ten million is enough."]
+        return [f"{said}, and {target}; no number of {unit} up to ten million is enough."]
     wanted = f"{numbers.short_percent(power.target)} power"
     needs = f"{wanted} takes about {numbers.count(power.needed)} {unit}"
-    return [f"{said}, and {asked}; {needs}."]
+    return [f"{said}, and {target}; {needs}."]
 
 
 def _size(value: float, comparison: Comparison) -> str:
@@ -351,7 +351,7 @@ def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
     return [(image, name) for images, name in sides for image in images]
 
 
-def with_short_names(comparison: Comparison) -> Comparison:
+def shortened(comparison: Comparison) -> Comparison:
     """Shorten the names of the models if they stay distinct."""
     short = [short_name(name) for name in comparison.names]
     if len({*short}) < len(short) or not all(short):

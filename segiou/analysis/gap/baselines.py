@@ -320,7 +320,7 @@ def at_prevalence(
     check_kind("tally", tally, ConfusionCounts, _TALLY)
     counts = tally.counts
     wanted = _read_shares(shares, counts.truth > 0, class_names)
-    matrix, ious, accuracy = _at_mix(tally, wanted)
+    matrix, ious, accuracy = _mixed_scores(tally, wanted)
     recalls = np.where(wanted > 0, recall(counts), np.nan)
     return Prevalence(
         shares=wanted,
@@ -384,7 +384,7 @@ def prevalence_curve(
         raise ValueError(msg)
     mixes = np.outer(1 - wanted, others / others.sum())
     mixes[:, class_index] = wanted
-    _, ious, accuracy = _at_mix(tally, mixes)
+    _, ious, accuracy = _mixed_scores(tally, mixes)
     return PrevalenceCurve(class_index, wanted, accuracy, ious[:, class_index], mean(ious, include))
 
 
@@ -420,7 +420,7 @@ def _read_shares(
     return np.asarray(wanted / wanted.sum())
 
 
-def _at_mix(tally: ConfusionCounts, mix: Floats) -> tuple[Floats, Floats, Floats]:
+def _mixed_scores(tally: ConfusionCounts, mix: Floats) -> tuple[Floats, Floats, Floats]:
     """Matrix, per-class IoU and pixel accuracy at class shares (..., C)."""
     rates = ratio(tally.table, tally.table.sum(-1, keepdims=True))
     matrix = mix[..., None] * np.nan_to_num(rates)

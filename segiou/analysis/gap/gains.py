@@ -209,8 +209,8 @@ def threshold_gains(
     averaged = protocol.for_pixels
     tried = np.flatnonzero(~np.isnan(other.thresholds))
     several: Any = (
-        scored_counts(one, "iou", averaged, names, include).over(units, None)
-        for one in (counts, other.counts)
+        scored_counts(decided, "iou", averaged, names, include).over(units, None)
+        for decided in (counts, other.counts)
     )
     # The best of several classes is shown, so all intervals are simultaneous (Bonferroni).
     limits = Paired.of(*several).limits(1 - (1 - level) / max(len(tried), 1))

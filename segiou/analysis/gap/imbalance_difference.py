@@ -166,11 +166,11 @@ def explain_difference(
     names = both[0], both[1]
     protocol = load_protocol(protocol)
     include = included(include, len(class_names))
-    images = [counts_of_images(one, tuple(class_names), protocol) for one in (counts_a, counts_b)]
+    images = [counts_of_images(side, tuple(class_names), protocol) for side in (counts_a, counts_b)]
     keep = classes_in_common(images, class_names, include, protocol)
     rule: Any = {"include": include & keep, "protocol": protocol}
     first, second = (
-        replace(explain(one, class_names, **rule), _pixel_unit=pixel_unit) for one in images
+        replace(explain(side, class_names, **rule), _pixel_unit=pixel_unit) for side in images
     )
     a, b = counts_a.summed(), counts_b.summed()
     _check_truth(a, b, class_names, names, pixel_unit)

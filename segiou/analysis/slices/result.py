@@ -306,16 +306,16 @@ class Slices(Finding, Drawable):
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per slice; numbers are unrounded."""
         rows = []
-        for one in self.slices:
-            row: dict[str, Any] = {"column": one.column, "value": one.value}
+        for part in self.slices:
+            row: dict[str, Any] = {"column": part.column, "value": part.value}
             if any(other.row for other in self.slices):
-                row["class"] = one.row
-            row |= {"images": one.images, "units": one.units, "classes": one.classes}
+                row["class"] = part.row
+            row |= {"images": part.images, "units": part.units, "classes": part.classes}
             if len(self.names) > 1:
-                scores = zip(self.names, one.scores, strict=True)
+                scores = zip(self.names, part.scores, strict=True)
                 row |= {f"score:{name}": score for name, score in scores}
-            row |= {"score": one.score, "low": one.low, "high": one.high}
-            gap = one.gap
+            row |= {"score": part.score, "low": part.low, "high": part.high}
+            gap = part.gap
             row |= {"gap": gap.value, "gap_low": gap.low, "gap_high": gap.high}
             row |= {"gap_classes": gap.classes, "p": gap.p, "p_holm": gap.p_holm}
             rows.append(row)

@@ -24,7 +24,7 @@ from segiou.analysis.slices.result import (
 )
 from segiou.analysis.slices.sums import SliceSums
 from segiou.inference.leave_one_out import Jackknife, Side, correlation
-from segiou.inference.limits import tail_of, with_width
+from segiou.inference.limits import tail_of, wide_limits
 from segiou.inference.metadata import MetadataColumn, told_apart
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.paired import Change, Paired
@@ -351,7 +351,7 @@ def _ends(value: float, side: _Side | None, level: float) -> tuple[float, float]
     if side is None:
         return math.nan, math.nan
     down, up = side.reach(level)
-    low, high = with_width(value - down, value + up, side.bounds)
+    low, high = wide_limits(value - down, value + up, side.bounds)
     return numbers.number_of(low), numbers.number_of(high)
 
 

@@ -205,21 +205,21 @@ def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
 def _tested(
     scored: Scored, columns: Sequence[MetadataColumn]
 ) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
-    """Slices and trends, p adjusted for all tests; two complements are one test."""
+    """Slices and trends, p adjusted for all tests; two complements are part test."""
     every: list[tuple[tuple[Any, ...], Slice]] = []
     trends: list[tuple[tuple[Any, ...], Trend]] = []
     for at, column in enumerate(columns):
         is_halved = len(column.values) == 2 and not column.more
-        for place, one in enumerate(scored.column(column)):
-            every.append(((at, one.row if is_halved else place), one))
+        for place, part in enumerate(scored.column(column)):
+            every.append(((at, part.row if is_halved else place), part))
         trends += [((at,), trend) for trend in scored.trend(column)]
-    p = {test: one.gap.p for test, one in every if not math.isnan(one.gap.p)}
+    p = {test: part.gap.p for test, part in every if not math.isnan(part.gap.p)}
     p |= {test: trend.p for test, trend in trends if not math.isnan(trend.p)}
     adjusted = dict(zip(p, holm_adjust(np.array([*p.values()])).tolist(), strict=True))
     return (
         tuple(
-            replace(one, gap=replace(one.gap, p_holm=adjusted.get(test, math.nan)))
-            for test, one in every
+            replace(part, gap=replace(part.gap, p_holm=adjusted.get(test, math.nan)))
+            for test, part in every
         ),
         tuple(replace(trend, p_holm=adjusted.get(test, math.nan)) for test, trend in trends),
         len(p),

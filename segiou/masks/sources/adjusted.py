@@ -16,7 +16,7 @@ from segiou.masks.formats.numpy_files import array_names
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.masks.reading import Reading
-from segiou.masks.sources.class_files import inside
+from segiou.masks.sources.class_files import binary_area
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import pair_folders
 
@@ -96,7 +96,7 @@ class AdjustedSource:
                 raise MaskError(path, f"has no region of interest ({where}); add one")
             raw_region = from_bytes(self.roi.read(region)[0], region)
         allow_lossy = self.reading.allow_lossy
-        valid = inside(raw_region, region, "a region of interest", allow_lossy=allow_lossy)
+        valid = binary_area(raw_region, region, "a region of interest", allow_lossy=allow_lossy)
         shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
         if image_shape(valid.shape, shape) == image_shape(shape, valid.shape):
             valid = valid.reshape(shape)

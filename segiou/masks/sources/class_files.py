@@ -190,7 +190,7 @@ class ClassMasks:
             data, stamp = self.files.read(file)
             stamps.append(stamp)
             raw = from_bytes(data, file)
-            area = inside(raw, file, allow_lossy=self.allow_lossy)
+            area = binary_area(raw, file, allow_lossy=self.allow_lossy)
             if numbers is None:
                 first, numbers = raw, np.zeros(area.shape, np.uint16)
             if area.shape != numbers.shape:
@@ -227,7 +227,7 @@ def _add_class(
     return np.array(new, np.uint16)[places.reshape(-1)]
 
 
-def inside(
+def binary_area(
     raw: RawMask, path: str, what: str = "a file of one class", *, allow_lossy: bool
 ) -> NDArray[np.bool_]:
     """Pixels that are not 0 in a mask of two values."""

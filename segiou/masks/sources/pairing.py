@@ -200,10 +200,10 @@ def pair_folders(
     pairing = _paired(truth, pred, truth_suffix, pred_suffix, key)
     if pairing.pairs and (not _left(pairing) or not (pairing.missing or pairing.extra)):
         return pairing
-    asked = {"truth": truth_suffix, "predicted": pred_suffix}
+    suffixes = {"truth": truth_suffix, "predicted": pred_suffix}
     unmet = [
         f"no {side} file ends with {suffix!r}"
-        for (side, suffix), files in zip(asked.items(), (truth, pred), strict=True)
+        for (side, suffix), files in zip(suffixes.items(), (truth, pred), strict=True)
         if suffix and not any(_ends_with(name, suffix) for name in files)
     ]
     alone = _pairing(*_keyed(truth, pred))

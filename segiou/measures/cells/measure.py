@@ -27,8 +27,8 @@ from segiou.measures.score import (
     Score,
     case_values,
     finite_parts,
+    mean_first,
     mean_of_parts,
-    with_mean,
 )
 from segiou.measures.structures import StructureOptions, StructurePlan
 from segiou.metrics.ratio import Floats, exact_parts
@@ -185,7 +185,7 @@ class CellPlan(StructurePlan):
 
     def _mean_pq(self, parts: Parts) -> Floats:
         """Mean PQ of the classes in the truth of each image, (N, 1)."""
-        return with_mean(_class_cases(_PQ, parts), self._include)[:, :1]
+        return mean_first(_class_cases(_PQ, parts), self._include)[:, :1]
 
 
 _PQ = [*_CASES].index("hovernet_pq")

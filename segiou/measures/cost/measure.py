@@ -19,7 +19,7 @@ from segiou.measures.mask_pair import Masks
 from segiou.measures.matrices import MatrixPlan, table_sums
 from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
-from segiou.measures.score import MEAN, Score, weights_of, with_mean
+from segiou.measures.score import MEAN, Score, mean_first, weights_of
 from segiou.metrics.ratio import Floats, ratio
 
 #: True class, predicted class and the cost of a pixel.
@@ -156,7 +156,7 @@ class CostPlan(MatrixPlan):
             costs, pixels = (tables * self.weights).sum(-1), tables.sum(-1)
             each = ratio(costs, pixels)
             if is_mean:
-                return with_mean(each, include)
+                return mean_first(each, include)
             overall = ratio(costs.sum(-1), pixels.sum(-1))
             return np.concatenate([overall[..., None], each], axis=-1)
 

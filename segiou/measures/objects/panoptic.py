@@ -25,7 +25,7 @@ from segiou.measures.objects.counts import (
     shared_ids,
     unpack_ids,
 )
-from segiou.measures.score import with_mean
+from segiou.measures.score import mean_first
 from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio
 
 __all__ = ["PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
@@ -216,14 +216,14 @@ class PanopticCounts(ObjectCounts):
         in_order = (index < self.num_classes) & (shared <= union)
         if not (in_order & (rows >= [0, 1, 1]).all(1)).all():
             return False
-        by_match = ~self._by_overlap
+        by_match = ~self._sums_overlaps
         matches = np.zeros_like(outcomes[..., 0])
         np.add.at(matches, (images, index), often)
         above_half = (2 * shared > union)[by_match[index]]
         return bool((matches == outcomes[..., 0])[:, by_match].all() and above_half.all())
 
     @property
-    def _by_overlap(self) -> NDArray[np.bool_]:
+    def _sums_overlaps(self) -> NDArray[np.bool_]:
         """Classes that sum the IoU of every overlap."""
         return ~self._things & self._protocol.every_stuff_overlap
 
@@ -324,7 +324,7 @@ class PanopticCounts(ObjectCounts):
         truth, pred = truth_keys[1] >> ID_BITS, pred_keys[1] >> ID_BITS
         void, pred_void = truth == VOID, pred == VOID
         is_crowd = _are_crowds(truth_keys[0], truth_keys[1], crowds) & ~void
-        by_overlap = np.append(self._by_overlap, False)
+        by_overlap = np.append(self._sums_overlaps, False)
         areas = sums(t, shared, len(truth)), sums(p, shared, len(pred))
         on_void = sums(p, shared * void[t], len(pred))
         under_void = sums(t, shared * (pred_void[p] & protocol.predicted_void), len(truth))
@@ -417,7 +417,7 @@ class PanopticCounts(ObjectCounts):
         with LOCK:
             outcomes, overlaps = self.detections[None], self.overlaps
         rows, often = overlaps[:, :3], overlaps[:, 3:]
-        return qualities(with_ious(outcomes, rows, np.zeros(len(rows), int), often)[0])
+        return qualities(joined_ious(outcomes, rows, np.zeros(len(rows), int), often)[0])
 
     def pq(self) -> Floats:
         """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN if absent."""
@@ -452,7 +452,7 @@ class PanopticCounts(ObjectCounts):
         taken, absent_is_zero = self.include & chosen, self._protocol.absent_is_zero
         per_class = self._qualities()
         means = {
-            name: float(with_mean(values, taken, absent_is_zero)[0])
+            name: float(mean_first(values, taken, absent_is_zero)[0])
             for name, values in per_class.items()
         }
         averaged = taken if absent_is_zero else taken & ~np.isnan(per_class["rq"])
@@ -482,7 +482,7 @@ def _are_crowds(image: Ints, codes: Ints, crowds: Sequence[Sequence[int]]) -> ND
     return are_crowds
 
 
-def with_ious(outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> Ints:
+def joined_ious(outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> Ints:
     """Outcomes (N, C, 3), and the sum of IoU of the matches in two parts, (N, C, 5)."""
     ious = np.zeros((*outcomes.shape[:2], 2), np.int64)
     np.add.at(ious, (images, rows[:, 0]), exact_parts(rows[:, 1] / rows[:, 2]) * often)
@@ -490,7 +490,7 @@ def with_ious(outcomes: Ints, rows: Ints, images: Ints, often: Any = 1) -> Ints:
 
 
 def qualities(numbers: NDArray[Any]) -> dict[str, Floats]:
-    """PQ, SQ and RQ of each class, from the numbers of :func:`with_ious`, (..., C, 5)."""
+    """PQ, SQ and RQ of each class, from the numbers of :func:`joined_ious`, (..., C, 5)."""
     tp, fp, fn = np.moveaxis(numbers[..., :3], -1, 0)
     ious, segments = joined_parts(numbers[..., 3:]), tp + (fp + fn) / 2
     # A class without a match has SQ 0, so that it counts in a mean.

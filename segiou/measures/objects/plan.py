@@ -17,7 +17,7 @@ from segiou.counting.counts import ConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.object_mask import Drawn
-from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, qualities, with_ious
+from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, joined_ious, qualities
 from segiou.measures.objects.sources import ObjectSource, draw_objects
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
@@ -133,7 +133,7 @@ class ObjectPlan(Plan):
 
     def _numbers(self, parts: Parts) -> NDArray[np.int64]:
         """TP, FP, FN and the sum of IoU per class in two parts, (N, C, 5)."""
-        return with_ious(parts["detections"], parts["overlaps"], parts.owner("overlaps"))
+        return joined_ious(parts["detections"], parts["overlaps"], parts.owner("overlaps"))
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
         """Scores and objects of each image."""

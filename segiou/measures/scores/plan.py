@@ -39,7 +39,7 @@ from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Measure, read_number
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Alternative, Counted, Plan
-from segiou.measures.score import MEAN, OVERALL, Score, weights_of, with_mean
+from segiou.measures.score import MEAN, OVERALL, Score, mean_first, weights_of
 from segiou.measures.score_table import Chart, RowCurves, ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.measures.scores.files import ClassFiles, ScoreShape, read_scores
@@ -457,7 +457,7 @@ class ScorePlan(Plan):
             cells = flat.reshape(*flat.shape[:-1], *self._shape)
             each = formula.of_classes(cells, np)
             if formula.overall is None:
-                return with_mean(each, include)
+                return mean_first(each, include)
             return np.concatenate([formula.overall(cells, np)[..., None], each], -1)
 
         return Score(

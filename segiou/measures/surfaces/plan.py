@@ -18,7 +18,7 @@ from segiou.counting.encoding import Encoding
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
-from segiou.measures.score import Quantity, Score, with_mean
+from segiou.measures.score import Quantity, Score, mean_first
 from segiou.measures.score_table import CaseScores, ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.measures.surfaces.measuring import measured_rows
@@ -302,7 +302,7 @@ class SurfacePlan(Plan):
 
     def _each(self, name: str, parts: Parts) -> Floats:
         """Mean distance of each case, then its structures."""
-        return with_mean(self._case_distances(name, parts), np.ones(len(self.structures), bool))
+        return mean_first(self._case_distances(name, parts), np.ones(len(self.structures), bool))
 
     def table(self, counted: Counted) -> ScoreTable:
         """States of each structure and its scores over the cases."""

@@ -98,13 +98,13 @@ class SuspectPlan(Plan):
         Label, suggestion, pixels, pixels of both objects, begin and end along three axes.
         """
         regions = parts["regions"]
-        planes = self._of_regions(parts, "planes", (0, 1))
+        planes = self._region_rows(parts, "planes", (0, 1))
         rows = np.insert(regions, [_NUMBERS] * 2, planes, 1)
         rows[:, 3:_NUMBERS] += rows[:, 2:3]
         rows[:, _NUMBERS + 1 :: 2] += rows[:, _NUMBERS::2]
-        return rows, self._of_regions(parts, "margins", 1.0)
+        return rows, self._region_rows(parts, "margins", 1.0)
 
-    def _of_regions(self, parts: Parts, name: str, otherwise: Any) -> NDArray[Any]:
+    def _region_rows(self, parts: Parts, name: str, otherwise: Any) -> NDArray[Any]:
         """Rows of each region; the same ones in images without them."""
         rows, sizes = parts[name], parts.sizes(name)
         if len(rows) == len(parts["regions"]):
@@ -141,7 +141,7 @@ class SuspectPlan(Plan):
         """Reject regions that cannot have been found."""
         regions, number = parts.sizes("regions"), self.classes.num_classes
         sizes = [parts.sizes(name) for name in ("planes", "margins")]
-        uneven = any(((one > 0) & (one != regions)).any() for one in sizes)
+        uneven = any(((size > 0) & (size != regions)).any() for size in sizes)
         if not uneven:
             rows, margins = self.regions_of(parts)
             sides = (rows[:, _NUMBERS + 1 :: 2] - rows[:, _NUMBERS::2]).astype(float)

@@ -14,8 +14,8 @@ from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.text import (
     difference_head,
     influences,
+    shortened,
     significant_text,
-    with_short_names,
 )
 from segiou.inference.scored_runs import scored_images
 from segiou.measures.score_names import read_name
@@ -82,7 +82,7 @@ def render_comparison(
     if run_a.ids != run_b.ids:
         msg = "the two runs have different images; pass the runs that were compared"
         raise ValueError(msg)
-    comparison = with_short_names(comparison)
+    comparison = shortened(comparison)
     shown_pair = comparison.pairs[pair]
     runs = (run_a, run_b)
     # Means of measures do not follow a protocol of pixels.

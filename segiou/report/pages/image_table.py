@@ -19,7 +19,7 @@ from segiou.metrics.ratio import Floats
 from segiou.report.pages.page import Color
 from segiou.report.pages.photos import ImageMatch
 from segiou.report.pages.picture_masks import MaskReader, PictureError, Reader, read_indices
-from segiou.report.pages.pictures import fitted, score_maps
+from segiou.report.pages.pictures import encoded_within, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class ImageTable:
                 return {"problem": f"No pictures: {error}"}
             is_image = len(masks.full) == 2
             most = min(room, _ONE_IMAGE) if room is not None and is_image else room
-            pictured: dict[str, Any] = plain(fitted(masks, colors, image, most))
+            pictured: dict[str, Any] = plain(encoded_within(masks, colors, image, most))
             pictured |= score_maps(masks, pictured, room)
             pictured["text"] = self.texts.get(self.ids[index], "")
             if self.match is not None and image is None and is_image:

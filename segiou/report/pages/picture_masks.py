@@ -16,7 +16,7 @@ from segiou.counting.value_codes import ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
-from segiou.masks.read import from_bytes, open_mask, to_labels, with_background
+from segiou.masks.read import from_bytes, mapped_background, open_mask, to_labels
 from segiou.masks.reading import Reading
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import ClassMasks
@@ -327,7 +327,7 @@ def _read_side(
             if ids is None
             else ids.classes
         )
-        values = with_background(values, raw.background, outside, path)
+        values = mapped_background(values, raw.background, outside, path)
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)

@@ -29,7 +29,7 @@ _SCORES_WIDTHS = (480, 320, 208, 160)
 _SCORES_BESIDE = 100_000
 
 
-def fitted(
+def encoded_within(
     masks: Masks, colors: Sequence[Color], image: Path | None, room: int | None
 ) -> dict[str, Any]:
     """Encode the pictures of an image in ``room`` characters, or the smallest, as data URIs."""
