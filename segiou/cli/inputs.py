@@ -30,9 +30,9 @@ from segiou.metrics.protocols import load_protocol
 from segiou.report.class_table import check_columns
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
+from segiou.scoring.advice import unused_classes
 from segiou.scoring.folder import Callbacks, score_job
 from segiou.scoring.job import PAIR_ARGUMENTS, Job
-from segiou.scoring.unused_options import unused_classes
 
 if TYPE_CHECKING:
     from segiou.inference.intervals import OverUnits

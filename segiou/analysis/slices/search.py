@@ -205,7 +205,7 @@ def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
 def _tested(
     scored: Scored, columns: Sequence[MetadataColumn]
 ) -> tuple[tuple[Slice, ...], tuple[Trend, ...], int]:
-    """Slices and trends, p adjusted for all tests; two complements are part test."""
+    """Slices and trends, p adjusted for all tests; two complements are one test."""
     every: list[tuple[tuple[Any, ...], Slice]] = []
     trends: list[tuple[tuple[Any, ...], Trend]] = []
     for at, column in enumerate(columns):
