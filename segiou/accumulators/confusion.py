@@ -290,7 +290,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         threshold : float, optional
             ``pred`` then holds the score of the second of two classes, which is
             predicted if its score is greater than this; see
-            :func:`segiou.counting.scores_to_labels`.
+            :func:`segiou.counting.scores_to_labels`. Scores are compared as they are:
+            pass 0.5 for probabilities, and 0 for logits.
 
         Raises
         ------

@@ -15,6 +15,7 @@ from segiou._support.numbers import is_digits, number_in
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, nouns, plural, without_credentials
 from segiou.cli.console import note, progress_bar
+from segiou.cli.needs import THRESHOLDS
 from segiou.cli.options import InPercent, names_by_heading, option_of
 from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_threshold
 from segiou.document.renderers import RENDERERS
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 _SHARE = re.compile(r"(.+?)=([0-9]*\.?[0-9]+)(%?)(?:,|$)")
 _SQLITE = b"SQLite format 3\0"
-#: Options of thresholds.
-_THRESHOLDS = ("fail_under", "fail_over", "require")
 
 
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
@@ -264,7 +263,6 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
     """Validate the options of a report against its classes, measures and each other."""
     report_format(parsed)
     check_columns(parsed.columns, parsed.sort, plans)
-    _check_needs(parsed)
     check_thresholds(thresholds_of(parsed, plans), classes, plans)
     if parsed.errors_of:
         from segiou.report.pages.error_pictures import classes_of
@@ -279,16 +277,13 @@ def check_report(parsed: argparse.Namespace, classes: ClassOptions, plans: Seque
         _check_resampling(parsed)
     if parsed.baseline:
         open_baseline(parsed)
-    if parsed.fail_if_worse_slice is not None and not parsed.slices:
-        msg = "--fail-if-worse-slice has no effect without --slices"
-        raise ValueError(msg)
 
 
 def thresholds_of(parsed: argparse.Namespace, plans: Sequence[Plan]) -> list[Threshold]:
     """The thresholds of the command line."""
     return [
         read_threshold(text, plans, option_of(name), sliced=bool(parsed.slices))
-        for name in _THRESHOLDS
+        for name in THRESHOLDS
         for text in getattr(parsed, name)
     ]
 
@@ -299,7 +294,6 @@ def check_findings(parsed: argparse.Namespace) -> None:
     load_protocol(getattr(parsed, "protocol", None) or "segiou")
     if not hasattr(parsed, "metric"):
         return
-    _check_needs(parsed)
     if parsed.truth is not None or not (parsed.recipes or all(map(is_run_file, parsed.model))):
         _check_metrics(parsed.metric)  # before masks are scored; run files may have more scores
     _check_resampling(parsed)
@@ -344,7 +338,7 @@ def check_slices(ids: Sequence[str], parsed: argparse.Namespace) -> None:
         column.name: [v for i, v in enumerate(column.values) if column.inside(i).any()]
         for column in table.columns
     }
-    for name in _THRESHOLDS:
+    for name in THRESHOLDS:
         for text in getattr(parsed, name, ()):
             check_where(option_of(name), text, known)
 
@@ -432,48 +426,6 @@ def _checked_format(parsed: argparse.Namespace, kind: str) -> str:
         msg = "--transposed needs LaTeX: --format latex or --output FILE.tex"
         raise ValueError(msg)
     return kind
-
-
-_WITH_INTERVALS = ("intervals", "group_by", "blocks", "baseline")
-#: Options that require one of the others. Commands without the first of them always behave as if it
-#: were given.
-_NEEDS = {
-    "images": ("html", "errors", "panel"),
-    "examples": ("html",),
-    "worst_by": ("worst", "errors", "panel"),
-    "errors_of": ("panel", "errors"),
-    "panel_width": ("panel",),
-    "ids": ("panel", "truth"),
-    "spacing": (
-        *("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
-        *("volume", "lesions"),
-    ),
-    "things": ("objects",),
-    "min_size": ("objects",),
-    **dict.fromkeys(
-        ("junit", "confident"),
-        (*_THRESHOLDS, "fail_if_worse", "fail_if_worse_slice"),
-    ),
-    **dict.fromkeys(("fail_if_worse", "fail_if_worse_slice", "common"), ("baseline",)),
-    **dict.fromkeys(("slices_key", "bins", "mix"), ("slices",)),
-    **dict.fromkeys(("resamples", "seed", "method"), _WITH_INTERVALS),
-    "level": (*_WITH_INTERVALS, "slices"),
-}
-
-
-def _check_needs(parsed: argparse.Namespace) -> None:
-    for name, needed in _NEEDS.items():
-        default = parsed.command.get_default(name)
-        is_given = getattr(parsed, name, default) != default
-        others = {option_of(n): getattr(parsed, n) for n in needed if hasattr(parsed, n)}
-        is_unset = (value is None or value is False or value == [] for value in others.values())
-        if is_given and option_of(needed[0]) in others and all(is_unset):
-            msg = f"{option_of(name)} has no effect without {listed([*others], last=' or ')}"
-            raise ValueError(msg)
-    if getattr(parsed, "slices", None) and parsed.blocks and not parsed.quiet:
-        note(
-            "--blocks has no effect on --slices, which divide sequences into batches of each slice"
-        )
 
 
 def compared_metrics(parsed: argparse.Namespace, runs: Iterable[Run]) -> list[str]:

@@ -41,9 +41,11 @@ def _run(parsed: Namespace) -> int:
 
     name = parsed.name_of_command
     if name != "demo":
+        from segiou.cli.needs import check_needs
         from segiou.cli.paths import check_paths
 
         check_paths(parsed)
+        check_needs(parsed)
     module, function = HOMES.get(name, ("segiou.cli.commands", name))
     command = getattr(import_module(module), function)
     _drop_logs()

@@ -147,7 +147,8 @@ def warn_of_scale(scale: int) -> bool:
     if scale == _WRONG_LOGITS:
         text = (
             "threshold is between 0 and 1, but scores are outside [0, 1], so they are probably "
-            "logits; pass threshold=0, or apply a sigmoid"
+            "logits; apply a sigmoid, or pass the logit of the threshold: log(p / (1 - p)), which "
+            "is 0 for p = 0.5"
         )
     elif scale == _PROBABILITIES:
         text = (

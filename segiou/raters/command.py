@@ -20,9 +20,6 @@ def command(parsed: argparse.Namespace) -> int:
     """Score the raters, and write the outputs."""
     kind = inputs.report_format(parsed)
     check_level("--level", parsed.level)
-    if parsed.consensus_by != "majority" and not parsed.consensus:
-        msg = f"--consensus-by {parsed.consensus_by} has no effect without --consensus"
-        raise ValueError(msg)
     folders = _named_folders(parsed.rater)
     maps = CaseMaps(len(folders)) if parsed.html or kind == "html" else None
     consensus = None

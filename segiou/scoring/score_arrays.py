@@ -86,7 +86,10 @@ def score(
         How to convert scores to classes, as in :meth:`segiou.ConfusionMatrix.update`.
         ``argmax`` is the class axis of the batch: 1 for (N, C, H, W), and also for lists,
         iterators and mappings of (C, H, W), which count as the first axis; −1 for classes
-        last; 0 only for the (C, H, W) of a single image.
+        last; 0 only for the (C, H, W) of a single image. ``threshold`` is compared with the
+        scores as they are: 0.5 for probabilities, 0 for logits, also with
+        ``ScoreOptions("sigmoid")``. Only that of files (``--scores=sigmoid --threshold 0.5``,
+        ``ScoreOptions("sigmoid", threshold=0.5)``) is a probability of logits.
     mask : iterable of array_like of bool, optional
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional

@@ -16,9 +16,6 @@ from segiou.suspects.ranking import find_suspects
 def command(parsed: argparse.Namespace) -> int:
     """Rank the regions of runs, or of two folders, and write the outputs."""
     kind = inputs.report_format(parsed)
-    if parsed.images and not (parsed.html or kind == "html"):
-        msg = "--images has no effect without --html"
-        raise ValueError(msg)
     runs = _runs(parsed)
     find = partial(
         find_suspects,

@@ -171,6 +171,8 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--worst-by", "influence"], "--worst-by has no effect without --worst"),
         (["--images", "."], "--images has no effect without --html"),
         (["--examples", "3"], "--examples has no effect without --html"),
+        (["--overwrite"], "--overwrite has no effect without --plots, --html or --errors"),
+        (["--workers", "2", "--processes", "2"], "--workers has no effect with --processes"),
         pytest.param(
             ["--lesions=brats2023-gli", "--columns", "iou,lesion_f1"],
             "lesions of protocol 'brats2023-gli' are regions of the values",

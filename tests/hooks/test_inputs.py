@@ -392,7 +392,10 @@ def scale_warnings(call):
     return [text.partition("so they ")[2] for text in texts if text.startswith("threshold is")]
 
 
-OF_LOGITS = "are probably logits; pass threshold=0, or apply a sigmoid"
+OF_LOGITS = (
+    "are probably logits; apply a sigmoid, or pass the logit of the threshold: "
+    "log(p / (1 - p)), which is 0 for p = 0.5"
+)
 OF_PROBABILITIES = "are probably probabilities; pass threshold=0.5"
 
 

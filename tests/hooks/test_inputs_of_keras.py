@@ -31,7 +31,10 @@ def test_a_threshold_of_another_scale_in_keras(need_keras, run_python, backend):
     found = run_python(SCALE_OF_KERAS, KERAS_BACKEND=backend)
     found = [[text.partition("so they ")[2] for text in texts] for texts in found]
     assert found == [
-        ["are probably logits; pass threshold=0, or apply a sigmoid"],
+        [
+            "are probably logits; apply a sigmoid, or pass the logit of the threshold: "
+            "log(p / (1 - p)), which is 0 for p = 0.5"
+        ],
         [],
         ["are probably probabilities; pass threshold=0.5"],
         [],

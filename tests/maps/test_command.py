@@ -172,6 +172,8 @@ def test_classes_at_coordinates(raster, tmp_path, capsys):
     ]
     sample.write_text("x,y,reference\n" + "".join(f"{x},{y},{c}\n" for x, y, c in points))
     given = sample, "--areas", raster, "--coordinates", "x,y", "--format", "json"
+    assert run(*given, "--map", "other") == 2
+    assert "--map has no effect with --coordinates" in capsys.readouterr().err
     assert json.loads(output(capsys, *given))["sample"] == [[1, 0], [1, 2]]
     for point, named in (((500450, 4600250), "outside"), ((500350, 4600050), "nodata")):
         sample.write_text(f"x,y,reference\n500050,4600250,1\n{point[0]},{point[1]},1\n")

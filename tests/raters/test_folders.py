@@ -183,7 +183,8 @@ def test_command_refuses_what_cannot_be_scored(folders, capsys):
     for wrong, words in (
         (["--level", "1"], "--level must be between 0 and 1"),
         (["--level", "1e-320"], "--level must be between 0 and 1"),
-        (["--consensus-by", "staple"], "--consensus-by staple has no effect without --consensus"),
+        (["--overwrite"], "--overwrite has no effect without --consensus"),
+        (["--consensus-by", "staple"], "--consensus-by has no effect without --consensus"),
     ):
         assert main(["raters", place, *ben, *wrong]) == 2
         assert words in capsys.readouterr().err

@@ -95,6 +95,10 @@ def test_options_select(folders, capsys):
 def test_the_page_shows_the_region(folders, capsys):
     assert main(["suspects", *SCORE, "--images", "photos"]) == 2
     assert "--images has no effect without --html" in capsys.readouterr().err
+    assert main(["suspects", *SCORE, "--seed", "1"]) == 2
+    assert "--seed has no effect without --random-sample" in capsys.readouterr().err
+    assert main(["suspects", *SCORE, "--images", "photos", "-o", "main.html"]) == 0
+    assert "<figcaption>photo</figcaption>" in Path("main.html").read_text()
     assert main(["suspects", *SCORE, "--images", "photos", "--html", "page.html"]) == 0
     page = Path("page.html").read_text()
     claim = page.partition('<p class="claim">')[2].partition("</p>")[0]

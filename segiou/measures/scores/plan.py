@@ -133,7 +133,8 @@ class ScoreOptions(Measure):
         check_choice("axis", self.axis, ("", "first", "last"))
         check_choice("activation", self.activation, ("", "softmax", "sigmoid"))
         if self.threshold is not None:
-            share = check_number("threshold", self.threshold)
+            span = () if self.activation else (0, 1)
+            share = check_number("threshold", self.threshold, *span)
             if self.activation and not 0 < share < 1:
                 msg = (
                     f"threshold must be a probability between 0 and 1 with {self.activation}, got "
@@ -150,6 +151,20 @@ class ScoreOptions(Measure):
     def of(cls, choice: Any) -> ScoreOptions:
         """Build from options, the name of an activation, or True for probabilities."""
         return choice if isinstance(choice, cls) else cls() if choice is True else cls(choice)
+
+    def check_arrays(self) -> None:
+        """Reject options of files."""
+        if self.threshold is not None:
+            msg = (
+                f"threshold={self.threshold:g} of ScoreOptions is for files; pass threshold=T "
+                "beside the arrays, which is compared with the scores as they are: 0.5 for "
+                "probabilities, the logit log(p / (1 - p)) for logits, such as 0"
+            )
+            raise ValueError(msg)
+        for name in ("axis", "files"):
+            if value := getattr(self, name):
+                msg = f"{name}={value!r} of ScoreOptions is for files; omit it for arrays"
+                raise ValueError(msg)
 
     @classmethod
     def flag_for(cls, score: str = "") -> str:

@@ -255,6 +255,24 @@ def test_refused():
         plan.check(Parts.of(plan.layout, cells=cells))
 
 
+def test_options_of_files_are_not_for_arrays():
+    truth, logits = [[[0, 1, 1]]], [[[-2.0, 3.0, 0.1]]]
+    for given, said in (
+        ({"threshold": 0.6}, "threshold=0.6 of ScoreOptions is for files; pass threshold=T beside"),
+        ({"axis": "first"}, "axis='first' of ScoreOptions is for files"),
+        ({"files": "{id}_{class}"}, "files='{id}_{class}' of ScoreOptions is for files"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            segiou.score(
+                truth, logits, labels=2, threshold=0, measures=[ScoreOptions("sigmoid", **given)]
+            )
+    # The threshold of arrays is that of the logits as they are.
+    run = segiou.score(truth, logits, labels=2, threshold=0, measures=[ScoreOptions("sigmoid")])
+    assert run.total().matrix.tolist() == [[1, 0], [0, 2]]
+    with pytest.raises(ValueError, match="threshold must be at most 1, got 50"):
+        ScoreOptions(threshold=50)
+
+
 def test_numbers_of_numpy_are_options():
     options = ScoreOptions(threshold=np.float32(0.25), rows=np.int8(5), regions=np.True_)
     assert ScoreOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
