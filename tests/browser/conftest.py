@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hostile_page import write_hostile_page
 
 from segiou.report import explorer_page
 
@@ -172,3 +173,29 @@ def explorer(page: Any, explorer_url: str) -> Any:
     """The explorer in a watched page, 1280 × 800."""
     page.goto(explorer_url)
     return page
+
+
+@pytest.fixture(scope="module")
+def report_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A report on ten small images, two of them known pixel by pixel."""
+    return write_hostile_page(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture
+def report(page: Any, report_url: str) -> Any:
+    """The report in a watched page, which opens no dialog."""
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+    page.goto(report_url)
+    return page
+
+
+@pytest.fixture
+def opened(report: Any, until: Callable[[Any, str], None]) -> Callable[[str], Any]:
+    """Open images of the report by their address, and wait for the pictures."""
+
+    def open_at(address: str) -> Any:
+        report.evaluate("(hash) => { location.hash = hash; }", address)
+        until(report, f"document.getElementById('viewer').dataset.shown === '{address[1:]}'")
+        return report
+
+    return open_at

@@ -81,6 +81,7 @@ def test_differences_are_signed_as_in_tables_and_undefined_ones_come_last(
     assert asked.startswith("difference −") and asked.endswith(" points")
 
 
+@pytest.mark.needs("measures.surfaces")
 def test_infinite_distances_are_sorted_before_undefined_ones(page, page_of):
     """Missed structures are infinitely far, absent ones undefined, which comes last either way."""
     organ, gland = np.zeros((2, 16, 16), int)

@@ -53,11 +53,14 @@ const viewer = {
   async show(number, question) {
     const moved = number !== this.number;
     [this.number, this.question] = [number, question];
+    // Until its own pictures are decoded, those below are of the image before.
+    this.dialog.ariaBusy = String(moved);
     byId("viewer-title").replaceChildren(nameOf(images.ids[number]));
     byId("viewer-facts").textContent = images.factsOf(number);
     const picture = await pictures.of(number);
     const found = await scores.read(picture, question);
     if (this.number !== number || this.question !== question) return;
+    this.dialog.ariaBusy = "false";
     if (moved) panels.reset();
     this.picture = { ...picture, levels: found.levels };
     scores.offer(found);
