@@ -47,6 +47,7 @@ UNSUPPORTED = {
         (".csv", ".tsv"),
         "is read in place of a folder if it has run lengths (columns ImageId and EncodedPixels)",
     ),
+    ".txt": "is read only in a folder of YOLO's polygons, with a class and three corners per line",
     ".xml": "is read in place of a folder if it is of CVAT (annotations.xml, CVAT for images)",
     ".mnc": "is a MINC volume; convert it with mnc2nii",
     **dict.fromkeys((".gipl", ".vtk", ".vti"), "is a volume; save it as NIfTI or NRRD"),
@@ -77,8 +78,8 @@ _LAYOUT_FILES = dict.fromkeys(
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     """Find the mask files below a folder: relative path (with ``/``) → path.
 
-    Hidden files and folders are skipped. Links to folders are not followed,
-    so a loop of links cannot trap the search.
+    Hidden files and folders are skipped. Links to folders are followed, except to those that
+    contain the link.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     Raises
     ------
     ValueError
-        If the folder does not exist, is a file, cannot be read, or contains no masks.
+        If the folder does not exist, is a file, cannot be read, or contains no masks, or if two
+        links lead to the same folder.
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
@@ -136,9 +138,30 @@ def _plugin_suffixes() -> set[str]:
 
 def files_below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
     """Files below a folder with one of the given extensions; without them, all."""
-    paths = {}
+    linked: dict[str, str] = {}
+    return _files_below(root, endings, (), linked)
+
+
+def _files_below(
+    root: Path, endings: Collection[str] | None, above: tuple[str, ...], linked: dict[str, str]
+) -> dict[str, str]:
+    """Files below a folder, which links in the folders ``above`` lead to; each link once."""
+    paths: dict[str, str] = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not is_hidden(name))
+        for link in (Path(base) / name for name in folders):
+            if not link.is_symlink():
+                continue
+            target, containing = os.path.realpath(link), (*above, os.path.realpath(base))
+            if any(f"{folder}{os.sep}".startswith(f"{target}{os.sep}") for folder in containing):
+                continue
+            if target in linked:
+                msg = f"{link}: leads to the same folder as {linked[target]}; keep one of the links"
+                raise ValueError(msg)
+            linked[target] = str(link)
+            below = _files_below(link, endings, containing, linked)
+            name = link.relative_to(root).as_posix()
+            paths |= {f"{name}/{relative}": path for relative, path in below.items()}
         # Plain text: creating a Path for each of a million files takes a minute.
         inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
         outside = str(Path(base) / "x")[:-1]

@@ -219,12 +219,13 @@ def _table_pairs(table: str | Path, truths: Mapping[str, str], preds: Mapping[st
 
 
 def pairing_problems(
-    pairing: Pairing, pair_by: PairOptions, class_files: str | None = None
+    pairing: Pairing, pair_by: PairOptions, for_empty: tuple[str, str] = ("", "")
 ) -> tuple[list[Problem], list[Problem]]:
-    """Problems of a pairing, and the files that are skipped on request."""
-    add_one = "add one"
-    if class_files is not None:
-        add_one += " (for an empty image, one file of zeros)"
+    """Problems of a pairing, and the files that are skipped on request.
+
+    ``for_empty`` is what stores an empty image in the truth and predictions, if it may be missing.
+    """
+    of_truth, of_pred = (f"add one{f' (for an empty image, {by})' * bool(by)}" for by in for_empty)
     shared = "has the same key as another file in the folder; "
     every = [path for _, paths in pairing.duplicates for path in paths]
     problems = [
@@ -236,8 +237,8 @@ def pairing_problems(
     left_out: list[Problem] = []
     for names, option, text, what_to_do in (
         (pairing.unknown, "missing", "is listed in --ids but has no truth file", "fix the list"),
-        (pairing.missing, "missing", "has no prediction", add_one),
-        (pairing.extra, "extra", "has no truth", add_one),
+        (pairing.missing, "missing", "has no prediction", of_pred),
+        (pairing.extra, "extra", "has no truth", of_truth),
     ):
         if getattr(pair_by, option) == "skip":
             left_out += [Problem(name, text) for name in names]

@@ -285,7 +285,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         check_clusters(match, scores=are_scores)
         job = replace(job, options=counting_options(job.options))
     pairing, trial = best_proposals(pair_sources(*job.sources, job), job)
-    problems, left_out = pairing_problems(pairing, job.pair_by, job.reading.class_files)
+    problems, left_out = pairing_problems(pairing, job.pair_by, job.for_empty)
     left_out += job.skipped_classes()
     job, nodata = _ignore_nodata(job, pairing)
     doubled = {key for key, _ in pairing.duplicates}

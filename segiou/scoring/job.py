@@ -332,6 +332,15 @@ class Job(Options):
             for path in paths
         ]
 
+    @property
+    def for_empty(self) -> tuple[str, str]:
+        """What stores an empty image in the truth and predictions, if it may be missing."""
+        if self.reading.class_files is not None:
+            return ("one file of zeros",) * 2
+        truth, pred = (getattr(place_of(s), "without_empty", False) for s in self.sources)
+        result = "a result with the run lengths [HEIGHT × WIDTH]"
+        return result * truth, result * pred
+
     def unmatched_text(self) -> str:
         """A note of masks that are skipped because they are in no image; empty without any."""
         if self.reading.class_files is None:

@@ -157,6 +157,8 @@ class PairScorer:
         return OpenMask(ids.ids, stamp, objects=ids, valid=raw.valid, **about)
 
     def _open_labels(self, raw: RawMask, stamp: Stamp, path: str, labels: LabelSet) -> OpenMask:
+        if not all(shape := tuple(raw.values.shape)) or not shape:
+            raise MaskError(path, f"has shape {shape}, which has no pixels")
         if raw.volume is not None:
             from segiou.masks.formats.slicer import assign_values, values_of
 

@@ -234,3 +234,13 @@ def test_complex_values_and_files_without_arrays_are_named(tmp_path):
     np.savez(tmp_path / "b.npz")
     with pytest.raises(MaskError, match="contains 0 arrays"):
         read_mask(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("values", [np.zeros((0, 2), int), np.zeros((2, 0, 3), int), np.int64(1)])
+def test_arrays_without_pixels_are_an_error(tmp_path, values):
+    """They counted as images in which every pixel is ignored."""
+    for side in "tp":
+        np.save(write(tmp_path / side, "a.npy", b""), values)
+    how = {"labels": 2, "array_axes": "zyx"}
+    with pytest.raises(segiou.DataError, match=r"(has|have) shape \(.*\), which has no pixels"):
+        segiou.score_folder(tmp_path / "t", tmp_path / "p", **how)

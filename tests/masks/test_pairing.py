@@ -109,6 +109,26 @@ def test_masks_are_found_below_and_hidden_ones_are_not(tmp_path):
     assert sorted(find_masks(tmp_path)) == ["a.png", "sub/b.TIF"]
 
 
+def test_linked_folders_are_searched_once(tmp_path):
+    """As data sets are composed of folders in other places; they were left out."""
+    for name in ("a.png", "x/b.png", "x/y/c.png"):
+        (tmp_path / "other" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "other" / name).touch()
+    root, linked = tmp_path / "root", tmp_path / "other" / "x"
+    root.mkdir()
+    (root / "night").symlink_to(linked)
+    expected = {"night/b.png": f"{root}/night/b.png", "night/y/c.png": f"{root}/night/y/c.png"}
+    assert find_masks(root) == expected
+    # Links upwards, to one another and in circles end.
+    (linked / "up").symlink_to(tmp_path)
+    (linked / "y" / "self").symlink_to(linked / "y")
+    (linked / "y" / "back").symlink_to(root)
+    assert find_masks(root) == expected
+    (root / "day").symlink_to(linked)
+    with pytest.raises(ValueError, match=r"leads to the same folder as .*; keep one of the links"):
+        find_masks(root)
+
+
 def test_odd_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="does not exist"):
         find_masks(tmp_path / "gone")

@@ -67,6 +67,16 @@ def test_a_server_that_is_not_there_is_named(scheme):
 
 
 @pytest.mark.parametrize(
+    ("name", "fix"), [("a.zip", ", or pass zip://::file://.*zip"), ("a.json", ""), ("a.png", "")]
+)
+def test_a_file_at_a_url_is_not_an_empty_folder(tmp_path, name, fix):
+    required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(ValueError, match=f"is a file, not a folder; copy it to this machine{fix}$"):
+        open_source(f"file://{tmp_path}/{name}").find()
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [(".zgroup", "zarr store"), ("state.json", r"data set of save_to_disk .*to_parquet")],
 )
@@ -95,6 +105,7 @@ def test_tensors_are_not_called_a_folder(tmp_path):
         ),
         (("a.mgz", "b"), "but 1 .mgz file and 1 other file; each is a volume of FreeSurfer"),
         (("a.xyz", ".b.png"), r"but 1 .xyz file \(supported: \.avif, "),
+        (("a.txt", "b.txt"), "but 2 .txt files; each is read only in a folder of YOLO's polygons"),
         (("sub/a.json", "README"), r"pass a pattern: '.*sub/\*\.json'"),
     ],
 )

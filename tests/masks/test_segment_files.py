@@ -294,7 +294,7 @@ def test_an_outline_without_end_is_refused():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([], "is not a supported annotation file"),
+        ([], "is an empty list; expected at least one result or task"),
         ({"shapes": 3}, "is not a supported annotation file"),
         ({"shapes": []}, "invalid size"),
         ([{"image_id": 1}], "entry 0: 'category_id' is missing"),
@@ -368,3 +368,58 @@ def test_run_lengths_far_apart_and_close_together(tmp_path):
     expected[[0, 1, 0], [1, 1, 2]] = 1
     expected[[4, 6], 3] = 2
     assert (read(write(tmp_path / "a.json", items))["1"] == expected).all()
+
+
+def test_names_of_images_from_windows(tmp_path, truth):
+    content = annotations(PRED)
+    for image in content["images"]:
+        image["file_name"] = image["file_name"].replace("/", "\\")
+    run = segiou.score_folder(truth, write(tmp_path / "p.json", content), labels=LABELS)
+    assert run.ids == ("a", "b")
+    assert run.report().classes[0].iou == pytest.approx(SKY_IOU)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"height": "2"}, r"image 0: 'x/a.jpg' has an invalid size \(height, width\): \('2', 3\)"),
+        ({"width": 0}, r"image 0: 'x/a.jpg' has an invalid size"),
+        ({"id": "5"}, r"annotation 0: no image has the id 5$"),
+        ({"id": 7}, r"annotation 0: no image has the id 5$"),
+    ],
+)
+def test_images_with_faults_are_named(tmp_path, change, words):
+    content = annotations(TRUTH)
+    content["images"][0].update(change)
+    with pytest.raises(ValueError, match=words):
+        open_source(write(tmp_path / "t.json", content)).find()
+
+
+def test_results_leave_out_images_without_objects(tmp_path):
+    """The error shows what stores such an image, because ``missing='skip'`` changes the score."""
+    place = write(tmp_path / "t.json", annotations(TRUTH))
+    results = segments({"a": PRED["a"]}, lambda stem: {"image_id": 5})
+    pred = write(tmp_path / "p.json", results)
+    how = {"labels": "none=0,sky=7,sea=9"}
+    with pytest.raises(DataError, match=r"no prediction; add one \(for an empty image, a result"):
+        segiou.score_folder(place, pred, **how)
+    empty = {"image_id": 6, "category_id": 7, "segmentation": {"size": [3, 2], "counts": [6]}}
+    run = segiou.score_folder(place, write(tmp_path / "p.json", [*results, empty]), **how)
+    # Sky: 1 of 2 pixels of a, 0 of 3 of b.
+    assert run.total().counts.tp.tolist() == [0, 1, 4]
+    with pytest.raises(ValueError, match="is an empty list; expected at least one result or task"):
+        open_source(write(tmp_path / "p.json", [])).find()
+
+
+def test_polygons_of_results_have_no_size(tmp_path):
+    polygon = {"image_id": 5, "category_id": 7, "segmentation": [[0, 0, 1, 0, 1, 1]]}
+    source = open_source(write(tmp_path / "p.json", [polygon]))
+    with pytest.raises(MaskError, match="has no size, because results list none; save its segm"):
+        source.read(source.find()["5"])
+
+
+def test_two_panoptic_annotations_of_one_image(tmp_path):
+    content = panoptic(tmp_path)
+    content["annotations"] *= 2
+    with pytest.raises(ValueError, match="is another annotation of the same image; keep one"):
+        open_source(write(tmp_path / "panoptic.json", content)).find()

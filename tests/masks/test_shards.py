@@ -169,6 +169,10 @@ def test_faults_of_tables_are_named(tmp_path):
         read(path)
     with pytest.raises(ValueError, match="no image column 'z'"):
         open_source(f"{path}/z").find()
+    arrow = required("pyarrow")
+    write_table(path, {"a": arrow.array([], arrow.binary()), "id": arrow.array([], arrow.string())})
+    with pytest.raises(ValueError, match=r"a.parquet: has no rows"):
+        open_source(path).find()
 
 
 def write_tar(path, members):

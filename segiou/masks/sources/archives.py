@@ -309,6 +309,9 @@ class ParquetFile:
     def find(self) -> dict[str, str]:
         """Masks by the image path in the column, or by the id of the row."""
         column, rows, _ = self._rows(self.root[len(self.file) :].strip("/"))
+        if not rows:
+            msg = f"{self.root}: has no rows"
+            raise ValueError(msg)
         return {name: f"{self.file}/{column}/{name}" for name in rows}
 
     def stamp(self, path: str) -> Stamp:

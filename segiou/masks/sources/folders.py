@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
 from segiou.masks.finding import (
+    IS_A_FILE,
     RASTER_SUFFIXES,
     check_found,
     find_masks,
@@ -346,6 +347,10 @@ class RemoteFolder:
         if not listing:
             self._check_reachable(files, base)
         infos = {name[len(base) :].lstrip("/"): info for name, info in sorted(listing.items())}
+        if [*infos] == [""]:
+            as_zip = f", or pass zip://::{self.root}" * self.root.lower().endswith(".zip")
+            msg = f"{self.root}: {IS_A_FILE}; copy it to this machine{as_zip}"
+            raise ValueError(msg)
         masks = {relative: f"{self.root}/{relative}" for relative in masks_among(infos)}
         self._infos.update((path, infos[relative]) for relative, path in masks.items())
         check_found(masks, self.root, infos)

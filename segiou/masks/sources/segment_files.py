@@ -69,7 +69,17 @@ class SegmentFile:
         if not images:
             msg = f"{self.file}: names no images"
             raise ValueError(msg)
-        return {name: f"{self.file}/{name}" for name in images}
+        # Names of Windows have backslashes in place of slashes.
+        has_slashes = any("/" in name for name in images)
+        return {
+            name if has_slashes else name.replace("\\", "/"): f"{self.file}/{name}"
+            for name in images
+        }
+
+    @property
+    def without_empty(self) -> bool:
+        """Whether images without objects are not in the file, as in COCO results."""
+        return self._contents().only_ids
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file, joined with that of the image's PNG."""
@@ -199,6 +209,8 @@ def _loaded(path: str, _stamp: Stamp) -> _Contents:
             return _Contents(drawn)
         if isinstance(data, list) and data:
             return _results_contents(data)
+        if data == []:
+            raise ValueError("is an empty list; expected at least one result or task")
     except ValueError as error:
         text = str(error).removeprefix(f"{path} ")
         msg = text if text.startswith(f"{path}: ") else f"{path}: {text}"
@@ -281,7 +293,7 @@ def _annotation_contents(data: Mapping[str, Any]) -> _Contents:
         if is_panoptic and "images" not in data:
             images[id] = by_name[_value(entry, "file_name", str, i)] = ImageSegments()
         if id not in images:
-            msg = f"annotation {i}: no image has the id {id}"
+            msg = f"annotation {i}: no image has the id {id!r}"
             raise ValueError(msg)
         if is_panoptic:
             _add_panoptic(images[id], entry, i)
@@ -308,7 +320,11 @@ def _listed_images(
             msg = f"image {i}: {name!r} or its id {id} occurs twice in 'images'; keep one"
             raise ValueError(msg)
         size = entry.get("height"), entry.get("width")
-        known = None if size == (None, None) else check_size(size)
+        try:
+            known = None if size == (None, None) else check_size(size)
+        except ValueError as error:
+            msg = f"image {i}: {name!r} {error}"
+            raise ValueError(msg) from None
         by_id[id] = by_name[name] = ImageSegments(known)
     return by_id, by_name
 
@@ -320,6 +336,9 @@ def _segment(entry: Any, number: int) -> tuple[int, Any]:
 
 def _add_panoptic(image: ImageSegments, entry: Any, number: int) -> None:
     """Add a panoptic annotation to its image."""
+    if image.png:
+        msg = f"entry {number}: {image.png!r} is another annotation of the same image; keep one"
+        raise ValueError(msg)
     image.png = _value(entry, "file_name", str, number)
     where = f"a segment of {image.png}"
     for part in _value(entry, "segments_info", list, number):
@@ -368,6 +387,8 @@ def _category(entry: Any, where: object) -> int:
 def _drawn(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
     if image.size is None:
         msg = "has no size; add 'height' and 'width' in 'images', or use run lengths"
+        if contents.only_ids:
+            msg = "has no size, because results list none; save its segmentations as run lengths"
         if file.suffix.lower() != ".json":
             fix = f"put the images into {file.parent}"
             msg = f"has no size; {fix}, or add columns height and width"
