@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support.optional import plugin_package
+from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Layout, Parts, check_layout
 from segiou.measures.score import Score
 
@@ -106,11 +107,21 @@ def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[
 
     @wraps(function)
     def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        args = (*map(_apart, args),)
         with naming(owner, name, choices=name in _CHOICES):
             return check(owner, function(owner, *args, **kwargs), *args)
 
     call._is_guarded = True  # type: ignore[attr-defined]
     return call
+
+
+def _apart(argument: Any) -> Any:
+    """A pair of masks, or a list of them, that a measure may write into."""
+    if isinstance(argument, MaskPair):
+        return argument.apart()
+    if isinstance(argument, list) and all(isinstance(pair, MaskPair) for pair in argument):
+        return [pair.apart() for pair in argument]
+    return argument
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,11 +45,9 @@ class Masks:
             object.__setattr__(self, "spacing", read_spacing(self.spacing))
 
 
-def _read_only(array: Any) -> Any:
+def _read_only(array: Any) -> NDArray[Any]:
     """A view of an array that measures cannot write into."""
-    if not isinstance(array, np.ndarray):
-        return array
-    view = array.view()
+    view = np.asarray(array).view()
     view.setflags(write=False)
     return view
 
@@ -61,7 +59,7 @@ class MaskPair:
     Attributes
     ----------
     truth, pred : ndarray
-        Label values, of one shape. All arrays of a pair are read-only; copy what you change.
+        Label values, of one shape; treat them as read-only.
     classes : ClassOptions
         The classes, and which values are ignored.
     ids : (object, object)
@@ -89,10 +87,17 @@ class MaskPair:
     scores: Any = None
     raster: Raster | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("truth", "pred", "mask", "scores"):
-            # Views, because the arrays are those of the caller.
-            object.__setattr__(self, name, _read_only(getattr(self, name)))
+    def apart(self) -> MaskPair:
+        """The same with masks of its own, so that a change reaches no other measure or caller.
+
+        Copies, because several libraries refuse arrays that are read-only; scores are too large
+        for that.
+        """
+        mask = None if self.mask is None else np.array(self.mask)
+        scores = None if self.scores is None else _read_only(self.scores)
+        return replace(
+            self, truth=np.array(self.truth), pred=np.array(self.pred), mask=mask, scores=scores
+        )
 
     @cached_property
     def codes(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
@@ -103,8 +108,7 @@ class MaskPair:
         if self.mask is not None:
             void |= ~np.asarray(self.mask, bool)
         truth = np.where(void, truth.dtype.type(number), truth)
-        pred = np.where(void | (pred >= number), pred.dtype.type(number), pred)
-        return _read_only(truth), _read_only(pred)
+        return truth, np.where(void | (pred >= number), pred.dtype.type(number), pred)
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -112,7 +116,7 @@ class MaskPair:
         truth, pred = (side.astype(np.int64) for side in self.codes)
         for side in (truth, pred):
             side[side == self.classes.num_classes] = -1
-        return _read_only(truth), _read_only(pred)
+        return truth, pred
 
     @property
     def id_maps(self) -> tuple[NDArray[Any], NDArray[Any]]:

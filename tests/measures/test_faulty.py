@@ -360,13 +360,26 @@ def test_a_package_that_changed_or_is_gone(install, score, command, folders, tmp
 @pytest.mark.parametrize(
     "array", ["pair.truth", "pair.pred", "pair.codes[0]", "pair.indices[1]", "pair.mask"]
 )
-def test_a_measure_cannot_write_into_the_masks(install, array):
+def test_a_measure_that_writes_into_masks_changes_its_own_copy(install, array):
     install(count=f"{array}[0] = 1")
-    truth, pred, mask = np.array([[0, 1]]), np.array([[0, 0]]), np.array([[True, True]])
-    said = "measure 'sizes' of pack-sizes 1.0: count failed .*read-only"
-    with pytest.raises(ValueError, match=said):
-        segiou.score([truth], [pred], mask=[mask], labels=2, measures=["sizes"])
-    assert (truth.tolist(), pred.tolist(), mask.all()) == ([[0, 1]], [[0, 0]], True)
-    truth[0], pred[0] = 1, 1  # the arrays of the caller stay writable
-    install(count=f"changed = {array}.copy(); changed[0] = 1")
-    assert len(segiou.score([truth], [pred], mask=[mask], labels=2, measures=["sizes"])) == 1
+    sides = [np.array([[0, 1, 1], [0, 1, 0]]), np.array([[0, 0, 1], [0, 1, 0]])]
+    mask = np.array([[True, True, True], [True, True, False]])
+    given = [*(side.copy() for side in sides), mask.copy()]
+    run = segiou.score(
+        [given[0]], [given[1]], mask=[given[2]], labels=2, measures=["sizes", "volume"]
+    )
+    for array_given, array_kept in zip(given, (*sides, mask), strict=True):
+        assert array_given.tolist() == array_kept.tolist()
+    assert run.total().matrix.tolist() == [[2, 0], [1, 2]]
+    # Both classes differ by one pixel.
+    assert run.report().score("volume_error") == 1.0
+
+
+def test_a_measure_cannot_write_into_scores(install):
+    install(count="pair.scores[0] = 1")
+    truth, scores = np.array([[0, 1]]), np.array([[0.1, 0.7]])
+    with pytest.raises(
+        ValueError, match=r"measure 'sizes' of pack-sizes 1.0: count failed .*read-only"
+    ):
+        segiou.score([truth], [scores], threshold=0.5, labels=2, measures=["sizes"])
+    assert scores.tolist() == [[0.1, 0.7]]
