@@ -6,11 +6,7 @@ from segiou.measures.mask_pair import (
 from segiou.measures.measure import Measure as Measure
 from segiou.measures.object_mask import ObjectMask as ObjectMask
 from segiou.measures.parts import Field as Field, Layout as Layout, Parts as Parts
-from segiou.measures.plan import (
-    Alternative as Alternative,
-    Counted as Counted,
-    Plan as Plan,
-)
+from segiou.measures.plan import Alternative as Alternative, Counted as Counted, Plan as Plan
 from segiou.measures.registry import measure_keys as measure_keys, measure_of as measure_of
 from segiou.measures.score import Quantity as Quantity, Score as Score
 from segiou.measures.score_table import (

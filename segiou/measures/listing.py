@@ -9,14 +9,7 @@ from typing import Any
 
 from segiou._support.text import Json, option_text
 from segiou.document.findings import Finding
-from segiou.document.parts import (
-    GAP,
-    Column,
-    Line,
-    Part,
-    Section,
-    Table,
-)
+from segiou.document.parts import GAP, Column, Line, Part, Section, Table
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.guard import package_of
 from segiou.measures.mask_pair import Masks

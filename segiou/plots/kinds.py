@@ -13,12 +13,7 @@ from segiou._support.arguments import check_choice, check_path
 from segiou._support.output_folder import OutputFolder
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.plots.agreement_plot import bland_altman
-from segiou.plots.class_plots import (
-    accuracy_vs_iou,
-    boundary_vs_iou,
-    class_bars,
-    prevalence_curve,
-)
+from segiou.plots.class_plots import accuracy_vs_iou, boundary_vs_iou, class_bars, prevalence_curve
 from segiou.plots.confusion_plot import confusion_matrix
 from segiou.plots.distribution_plots import class_boxes, distance_boxes, image_distribution
 from segiou.plots.model_plots import brief, comparison_forest, model_bars, slices

@@ -19,13 +19,7 @@ from segiou.inference.units import Units, units_of
 from segiou.measures.score import OVERALL, Score
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
-from segiou.raters.result import (
-    Estimate,
-    ExpertTest,
-    ModelAgreement,
-    RaterAgreement,
-    RaterPair,
-)
+from segiou.raters.result import Estimate, ExpertTest, ModelAgreement, RaterAgreement, RaterPair
 from segiou.raters.votes import (
     Votes,
     coincidences,

@@ -31,14 +31,7 @@ from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import ratio
-from segiou.report.class_table import (
-    OF_PIXELS,
-    ClassColumns,
-    is_map,
-    rank_of,
-    rows_of,
-    titled,
-)
+from segiou.report.class_table import OF_PIXELS, ClassColumns, is_map, rank_of, rows_of, titled
 from segiou.report.measured import score_part, shown as shown_cell
 from segiou.report.wording import (
     counts_text,

@@ -6,10 +6,7 @@ from segiou.scoring.folder import (
     score_folder as score_folder,
     score_job as score_job,
 )
-from segiou.scoring.inspection import (
-    Inspection as Inspection,
-    inspect_folder as inspect_folder,
-)
+from segiou.scoring.inspection import Inspection as Inspection, inspect_folder as inspect_folder
 from segiou.scoring.job import Job as Job
 from segiou.scoring.label_set_match import LabelSetMatch as LabelSetMatch
 from segiou.scoring.pair import PairScorer as PairScorer

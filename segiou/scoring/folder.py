@@ -30,11 +30,7 @@ from segiou.runs.run import Run
 from segiou.scoring.advice import advice_of, better_labels
 from segiou.scoring.clusters import ClusterOptions, Clusters, check_clusters, counting_options
 from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
-from segiou.scoring.file_pairs import (
-    check_palettes,
-    pair_sources,
-    pairing_problems,
-)
+from segiou.scoring.file_pairs import check_palettes, pair_sources, pairing_problems
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import DataError, ScoringInterrupted

@@ -35,13 +35,7 @@ from segiou.scoring.file_values import (
     read_values,
     segments_of,
 )
-from segiou.scoring.label_set_match import (
-    GOOD,
-    LISTED,
-    LabelSetMatch,
-    matches,
-    possible_label_sets,
-)
+from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, matches, possible_label_sets
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.segment_classes import classes_by_value

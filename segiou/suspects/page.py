@@ -16,13 +16,7 @@ from segiou.labels.label_set import hex_color
 from segiou.report.pages.page import Color, assemble, class_colors
 from segiou.report.pages.parts import Section
 from segiou.report.pages.photos import match_images
-from segiou.report.pages.picture_masks import (
-    MaskReader,
-    Masks,
-    PictureError,
-    Reader,
-    read_indices,
-)
+from segiou.report.pages.picture_masks import MaskReader, Masks, PictureError, Reader, read_indices
 from segiou.report.pages.pictures import data_uri, read_image
 from segiou.runs.run import Run
 from segiou.suspects.ranking import find_suspects

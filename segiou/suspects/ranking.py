@@ -29,14 +29,7 @@ from segiou.inference.units import Groups, group_names, groups_of
 from segiou.metrics.ratio import ratio
 from segiou.runs.run import Run
 from segiou.runs.tables import unusual
-from segiou.suspects.result import (
-    VERDICTS,
-    ClassPair,
-    ImageScore,
-    Region,
-    Reviewed,
-    Suspects,
-)
+from segiou.suspects.result import VERDICTS, ClassPair, ImageScore, Region, Reviewed, Suspects
 
 Ints = NDArray[np.int64]
 _Key = tuple[str, str, str, str]

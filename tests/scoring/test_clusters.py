@@ -12,14 +12,7 @@ from scipy.optimize import linear_sum_assignment
 import segiou
 from segiou.cli.main import main
 from segiou.labels import ClassOptions
-from segiou.scoring import (
-    Callbacks,
-    DataError,
-    Job,
-    ScoringInterrupted,
-    match_clusters,
-    score_job,
-)
+from segiou.scoring import Callbacks, DataError, Job, ScoringInterrupted, match_clusters, score_job
 
 NAMES = ["road", "sky", "car"]
 

@@ -20,12 +20,7 @@ from segiou.accumulators.histograms.calibration_errors import (
     class_calibration,
     top_calibration,
 )
-from segiou.accumulators.histograms.region_overlaps import (
-    LIMIT,
-    aupro,
-    check_limit,
-    count_overlaps,
-)
+from segiou.accumulators.histograms.region_overlaps import LIMIT, aupro, check_limit, count_overlaps
 from segiou.accumulators.histograms.score_bins import (
     Activation,
     ScoreBins,

@@ -13,11 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou._support import text
-from segiou._support.arguments import (
-    check_integer,
-    names_options,
-    read_several,
-)
+from segiou._support.arguments import check_integer, names_options, read_several
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.analysis.comparison.influential import Influence
 from segiou.analysis.comparison.ranking import (

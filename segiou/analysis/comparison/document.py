@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 from segiou._support.numbers import change_range, p_text, shown, shown_change, unit_text
 from segiou._support.text import plural, see
 from segiou.analysis.comparison import text as comparison_text
-from segiou.analysis.comparison.text import (
-    difference_head,
-    influences,
-    significant_text,
-)
+from segiou.analysis.comparison.text import difference_head, influences, significant_text
 from segiou.document.parts import GAP, TIE, Cell, Column, Line, Part, Section, Table
 
 if TYPE_CHECKING:

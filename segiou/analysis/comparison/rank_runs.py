@@ -29,37 +29,17 @@ from segiou.analysis.comparison.case_ranks import (
     ranks_of,
     signed_rank_tests,
 )
-from segiou.analysis.comparison.ranking import (
-    MEDIANS,
-    Contest,
-    Duel,
-    Ranking,
-    contest_of,
-    placed,
-)
+from segiou.analysis.comparison.ranking import MEDIANS, Contest, Duel, Ranking, contest_of, placed
 from segiou.inference.bootstrapping import resampled, times_drawn
 from segiou.inference.count_scores import Aggregate, addends, means_of
 from segiou.inference.dependence import BlockLength
 from segiou.inference.intervals import limits_by, unit_attributes
 from segiou.inference.paired import Paired
-from segiou.inference.paired_runs import (
-    Common,
-    check_runs,
-    common_scores,
-    names_of,
-    same_images,
-)
+from segiou.inference.paired_runs import Common, check_runs, common_scores, names_of, same_images
 from segiou.inference.resampling import MOST_RESAMPLES, Resampling
 from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import ScoredImages, Statistic
-from segiou.inference.units import (
-    Groups,
-    HasRunCounts,
-    ImageParts,
-    Metric,
-    Units,
-    difference,
-)
+from segiou.inference.units import Groups, HasRunCounts, ImageParts, Metric, Units, difference
 from segiou.measures.score import OVERALL, Score
 from segiou.metrics.overall import mean
 from segiou.metrics.protocols import Protocol

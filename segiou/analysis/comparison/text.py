@@ -17,11 +17,7 @@ from segiou.inference.significance import is_significant, least_p
 from segiou.inference.units import FEWEST_COMPARED, plural_of
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison.result import (
-        Comparison,
-        InfluentialImage,
-        PairComparison,
-    )
+    from segiou.analysis.comparison.result import Comparison, InfluentialImage, PairComparison
 
 
 #: Smaller limits are printed as 0.00 points; of a distance, as 0.00 of its unit.

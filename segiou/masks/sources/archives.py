@@ -24,13 +24,7 @@ from typing import IO, Any
 
 from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, os_problem
 from segiou._support.optional import import_extra
-from segiou.masks.finding import (
-    HEADER_SUFFIXES,
-    check_found,
-    is_mask,
-    masks_among,
-    unknown_part,
-)
+from segiou.masks.finding import HEADER_SUFFIXES, check_found, is_mask, masks_among, unknown_part
 from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, is_pair_header, joined
 from segiou.masks.formats.numpy_files import zip_member
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, damage

@@ -113,9 +113,7 @@ class Overlaps:
     def _groups(self) -> Iterator[NDArray[np.intp]]:
         """Indices of the pairs of each group of objects that are linked by overlaps."""
         from scipy.sparse import coo_array  # type: ignore[import-untyped, unused-ignore]
-        from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
-            connected_components,
-        )
+        from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped, unused-ignore]
 
         number = len(self.truth) + len(self.pred)
         ends = self.t, self.p + len(self.truth)
@@ -139,9 +137,7 @@ def _assign(t: NDArray[np.intp], p: NDArray[np.intp], values: Floats) -> NDArray
     """Which pairs of one group are assigned."""
     if len(t) == 1:
         return np.zeros(1, np.intp)
-    from scipy.optimize import (  # type: ignore[import-untyped, unused-ignore]
-        linear_sum_assignment,
-    )
+    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
     (_,), rows = distinct(t)
     (_,), columns = distinct(p)

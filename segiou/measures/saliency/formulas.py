@@ -296,9 +296,7 @@ def weighted_f_measure(truth: NDArray[np.bool_], grey: GreyMap, valid: Any = Non
     """Weighted F-measure: errors are smoothed inside the truth, and weigh more far from it."""
     if not truth.any():
         return 0.0
-    from scipy.ndimage import (  # type: ignore[import-untyped, unused-ignore]
-        distance_transform_edt,
-    )
+    from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped, unused-ignore]
 
     distances, nearest = distance_transform_edt(~truth, return_indices=True)
     errors = grey.values - truth
@@ -323,9 +321,7 @@ def _reach(is_inside: NDArray[np.bool_]) -> slice:
 
 def _smoothed(errors: Floats) -> Floats:
     """A Gaussian of σ = 5 over 7 × 7 pixels, with zeros around the image."""
-    from scipy.ndimage import (  # type: ignore[import-untyped, unused-ignore]
-        correlate1d,
-    )
+    from scipy.ndimage import correlate1d  # type: ignore[import-untyped, unused-ignore]
 
     kernel = np.exp(-(np.arange(-_RADIUS, _RADIUS + 1) ** 2) / 50)
     kernel /= kernel.sum()

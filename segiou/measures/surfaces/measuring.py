@@ -13,13 +13,7 @@ from segiou.counting.arrays import label_arrays
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, row_type
 from segiou.measures.surfaces.rules import SurfaceRules
 from segiou.regions.conventions import CONVENTIONS, LONE
-from segiou.regions.surface_points import (
-    Both,
-    Label,
-    SurfacePair,
-    check_spacing,
-    reached_by,
-)
+from segiou.regions.surface_points import Both, Label, SurfacePair, check_spacing, reached_by
 from segiou.regions.tolerance import length_in
 
 

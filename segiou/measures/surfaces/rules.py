@@ -27,12 +27,7 @@ from segiou.regions.conventions import (
     State,
 )
 from segiou.regions.surface_points import Label
-from segiou.regions.tolerance import (
-    Length,
-    check_different,
-    length_text,
-    read_length,
-)
+from segiou.regions.tolerance import Length, check_different, length_text, read_length
 
 Scores = dict[str, Any]
 

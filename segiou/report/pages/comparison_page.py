@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou.analysis.comparison import text as comparison_text
-from segiou.analysis.comparison.text import (
-    difference_head,
-    influences,
-    shortened,
-    significant_text,
-)
+from segiou.analysis.comparison.text import difference_head, influences, shortened, significant_text
 from segiou.inference.scored_runs import scored_images
 from segiou.measures.score_names import read_name
 from segiou.metrics.pixel_scores import PIXEL_SCORES
