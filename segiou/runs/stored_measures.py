@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.arguments import check_flag, check_integer, check_kind
+from segiou._support.optional import PluginTypeError
 from segiou._support.text import Json, listed, plain
 from segiou.measures.guard import is_own, package_of
 from segiou.measures.parts import Field, Layout, check_layout
@@ -80,6 +81,11 @@ def read_entry(
         raise ValueError(msg)
     kinds = {measure.key: type(measure) for measure in measures}
     is_known = key in kinds or key in measure_keys()
+    if "layout" not in data:
+        if not is_known:
+            msg = f"the measure {key!r} is not installed, and the file does not describe its counts"
+            raise PluginTypeError(msg)
+        return _read_former(data, classes, kinds.get(key) or measure_of(key))
     layout, package = _stored_layout(data), str(data["package"])
     if not is_known:
         needed = f"the measure {key!r}" if package == "segiou" else package
@@ -92,6 +98,17 @@ def read_entry(
             raise  # the entry is corrupt
         problem = f"{package} counted them, but here {error}"
     return UnreadMeasure(key, place, data, layout, problem) if problem else plan
+
+
+def _read_former(data: Mapping[str, Any], classes: ClassOptions, kind: type[Measure]) -> Plan:
+    """The plan of an entry that was written before layouts were stored."""
+    if kind.version > 1:
+        msg = (
+            f"the counts of {kind.key!r} have changed since this file was written, and it does not "
+            "describe them; score again"
+        )
+        raise PluginTypeError(msg)
+    return kind.plan_from(data, classes)
 
 
 def _read_plan(
