@@ -51,9 +51,7 @@ def labels_of_colors(
         if not (packed(colors) % 0x10101).any():
             return np.asarray(packed(colors) & 255).astype(np.uint8)
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
-        _check_ade(colors, path)
-        if is_photo(colors):
-            raise MaskError(path, IS_A_PHOTO)
+        _check_kind(colors, path)
         problem = f"{NO_COLORS} (mode {raw.mode}), but {name} maps its colours to classes"
         problem += "; pass a label set with colors (segiou inspect --propose FILE writes one)"
         problem += _coco_hint(labels)
@@ -67,9 +65,7 @@ def labels_of_colors(
         if (codes == _UNKNOWN).any():
             if _are_values(colors, labels):
                 return np.asarray(packed(colors) & 255).astype(np.uint8)
-            _check_ade(colors, path)
-            if is_photo(colors):
-                raise MaskError(path, IS_A_PHOTO)
+            _check_kind(colors, path)
             unknown = colors[table[packed(colors)] == _UNKNOWN]
             raise MaskError(path, _unknown_text(unknown, labels))
         values.take(codes, out=mapped[top : top + rows])
@@ -87,6 +83,14 @@ def _are_values(colors: NDArray[Any], labels: LabelSet) -> bool:
     )
     declared = labels.declared_values.union(labels.ignore)
     return not contradicts and declared.issuperset(np.unique(greys & 255).tolist())
+
+
+def _check_kind(colors: NDArray[Any], path: str | Path) -> None:
+    """Raise a MaskError for masks of ADE20K's full release, and for photographs."""
+    if _OF_ADE.search(str(path)) and not ((packed(colors) & 255) % 10).any():
+        raise MaskError(path, _ADE_CLASSES)
+    if is_photo(colors):
+        raise MaskError(path, IS_A_PHOTO)
 
 
 def is_photo(colors: NDArray[Any]) -> bool:
@@ -137,12 +141,6 @@ _ADE_CLASSES = (
     "for p in pathlib.Path('FOLDER').rglob('*_seg.png') for a in [numpy.uint16(I.open(p))]]\"; "
     "then pass classes in place of FOLDER, with --labels 3689 --ignore 0 --exclude 0"
 )
-
-
-def _check_ade(colors: NDArray[Any], path: str | Path) -> None:
-    """Raise a MaskError for masks of ADE20K's full release."""
-    if _OF_ADE.search(str(path)) and not ((packed(colors) & 255) % 10).any():
-        raise MaskError(path, _ADE_CLASSES)
 
 
 def _coco_hint(labels: LabelSet | None) -> str:

@@ -16,6 +16,17 @@ from segiou.runs.run import Run
 from segiou.runs.tables import background_of, false_alarms
 
 Kind = Literal["void", "empty", "structures_missed", "classes_missed", "false_alarms"]
+#: A short name of each kind of images, and what is so in them.
+_TEXTS: dict[Kind, tuple[str, str]] = {
+    "void": ("every {pixel} ignored", "every {pixel} is ignored"),
+    "empty": ("empty predictions", "the prediction is empty"),
+    "structures_missed": ("every structure missed", "every structure is missed"),
+    "classes_missed": ("every class missed", "every class is missed"),
+    "false_alarms": (
+        "false positives without foreground",
+        "the truth has no foreground, but the prediction has",
+    ),
+}
 #: Most ids that are listed, in sentences and in JSON.
 _NAMED, _LISTED = 3, 100
 
@@ -44,24 +55,12 @@ class ImageCaution:
     @property
     def title(self) -> str:
         """A short name of the kind of images."""
-        return {
-            "void": f"every {nouns(self._pixel_unit).pixel} ignored",
-            "empty": "empty predictions",
-            "structures_missed": "every structure missed",
-            "classes_missed": "every class missed",
-            "false_alarms": "false positives without foreground",
-        }[self.kind]
+        return _TEXTS[self.kind][0].format(pixel=nouns(self._pixel_unit).pixel)
 
     def __str__(self) -> str:
         pixel, image = nouns(self._pixel_unit)
         names, number = listed([printable(id) for id in self.images], _NAMED), len(self.images)
-        finding = {
-            "void": f"every {pixel} is ignored",
-            "empty": "the prediction is empty",
-            "structures_missed": "every structure is missed",
-            "classes_missed": "every class is missed",
-            "false_alarms": "the truth has no foreground, but the prediction has",
-        }[self.kind]
+        finding = _TEXTS[self.kind][1].format(pixel=pixel)
         if self.kind == "false_alarms" and self.of > 1:
             found = f"{number} of {self.of} {image}s without foreground"
             return f"{found} {'has' if number == 1 else 'have'} false positives: {names}."

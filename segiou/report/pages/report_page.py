@@ -192,11 +192,14 @@ def _interval_context(report: Report, drawn: Sequence[Intervals]) -> dict[str, A
     """The ends of the intervals that are drawn, their method and cautions."""
     of_iou = next((intervals for intervals in drawn if intervals.metric == "iou"), None)
     cautions = [] if of_iou is None else of_iou.cautions()
+    methods = [] if of_iou is None else other_methods(report)
+    if of_iou is not None and not math.isnan(of_iou.overall.low):
+        methods.insert(0, sentence(drawn[0].method_text()))
     return {
         "bounds": _bounds(report, drawn, of_iou),
         "advice": [*_background_advice(report), *(text for text in cautions if "--" in text)],
         "cautions": [] if of_iou is None else page_cautions(of_iou),
-        "methods": [] if of_iou is None else _methods(report, of_iou, drawn),
+        "methods": methods,
     }
 
 
@@ -437,12 +440,6 @@ def _bounds(report: Report, drawn: Sequence[Intervals], of_iou: Intervals | None
         "classes": _ends((c.name, c) for c in classes),
         "groups": {name: ends for name, ends in groups if ends is not None},
     }
-
-
-def _methods(report: Report, of_iou: Intervals, drawn: Sequence[Intervals]) -> list[str]:
-    """Methods of the intervals that are drawn."""
-    usual = [] if math.isnan(of_iou.overall.low) else [sentence(drawn[0].method_text())]
-    return [*usual, *other_methods(report)]
 
 
 def _measured(table: ScoreTable, section: Section | None) -> dict[str, Any]:
