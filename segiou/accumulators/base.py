@@ -66,7 +66,7 @@ class Accumulator(ABC):
 
     @classmethod
     @abstractmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+    def _restored(cls, state: Mapping[str, Any]) -> Self:
         """An empty accumulator with the options of a saved state."""
 
     def merge(self, *others: Self) -> Self:
@@ -187,7 +187,7 @@ class Accumulator(ABC):
             )
             raise ValueError(msg)
         try:
-            new = cls._of_state(state)
+            new = cls._restored(state)
             new._fill(state)
         except KeyError as error:
             msg = f"state must be {_STATE}; missing: {error.args[0]}"
@@ -348,7 +348,7 @@ class TableAccumulator(Accumulator):
         self._add(self._read(state), check_integer("pairs", state["pairs"], 0))
 
     @classmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+    def _restored(cls, state: Mapping[str, Any]) -> Self:
         return cls.from_options(ClassOptions.from_dict(state["options"]))
 
     def __repr__(self) -> str:

@@ -342,11 +342,11 @@ class Side:
         elif math.isnan(self.error):
             return math.nan, math.nan
         else:
-            near = self._near(tail)
+            near = self._bound_distance(tail)
             down, up = self.left_out.at_bound(np.array([self.value]), self.hits, tail, near)
         return float(down[0]), float(up[0])
 
-    def _near(self, tail: float) -> float:
+    def _bound_distance(self, tail: float) -> float:
         """Distance of the limit from a bound with one pixel changed, in the class of the least."""
         seen, units = self.left_out.seen[self.columns], len(self.moves)
         freedom = np.minimum(np.maximum(seen - 1.0, LEAST_FREEDOM), units - 1.0)

@@ -331,13 +331,13 @@ class ScoredImages:
         """The score as a statistic over units; that over single images is kept."""
         if units.kind != "image":
             return self._over(units, aggregate)
-        kept = self._of_images.get(aggregate)
+        kept = self._image_statistics.get(aggregate)
         if kept is None or kept.units.names != units.names:
-            kept = self._of_images[aggregate] = self._over(units, aggregate)
+            kept = self._image_statistics[aggregate] = self._over(units, aggregate)
         return kept
 
     @cached_property
-    def _of_images(self) -> dict[str | None, Statistic]:
+    def _image_statistics(self) -> dict[str | None, Statistic]:
         return {}
 
     def _over(self, units: Units, aggregate: Aggregate | None) -> Statistic:

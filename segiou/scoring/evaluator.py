@@ -302,7 +302,7 @@ class Evaluator(Accumulator):
         return {"images": [*named, *numbered]}
 
     @classmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+    def _restored(cls, state: Mapping[str, Any]) -> Self:
         header = replace(Header.from_dict(state["header"]), plans=())
         measured = state["measures"].items()
         measures = tuple(measure_of(key).from_dict(options) for key, options in measured)

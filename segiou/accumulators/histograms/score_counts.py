@@ -160,7 +160,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
         return {**super()._settings(), "bins": self.bins.kind, "regions": self.regions}
 
     @classmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+    def _restored(cls, state: Mapping[str, Any]) -> Self:
         classes = ClassOptions.from_dict(state["options"])
         return cls.from_options(classes, state.get("bins", 4096), state.get("regions", False))
 

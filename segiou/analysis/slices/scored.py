@@ -156,10 +156,10 @@ class Scored:
 
     def _sums(self, inside: NDArray[np.bool_]) -> SliceSums | None:
         """Sums over units, of which those of all images are kept."""
-        return self._of_all if inside.all() else self._sums_of(inside)
+        return self._all_sums if inside.all() else self._sums_of(inside)
 
     @cached_property
-    def _of_all(self) -> SliceSums | None:
+    def _all_sums(self) -> SliceSums | None:
         return self._sums_of(np.ones(len(self.units.index), bool))
 
     def _sums_of(self, inside: NDArray[np.bool_]) -> SliceSums | None:

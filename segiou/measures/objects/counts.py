@@ -99,7 +99,7 @@ class ObjectCounts(TableAccumulator):
         super()._start(classes)
 
     @classmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+    def _restored(cls, state: Mapping[str, Any]) -> Self:
         options = {name: state.get(name, "") for name in cls._options}
         things = [int(c) for c in state.get("things", ())]
         return cls.from_options(ClassOptions.from_dict(state["options"]), things=things, **options)
