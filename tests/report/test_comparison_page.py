@@ -215,3 +215,15 @@ def test_each_model_is_drawn_as_its_run_read_it(tmp_path):
     )
     truth, *drawn = data["images"]["pictures"]["0"]["masks"]
     assert drawn == [truth, truth]
+
+
+def test_classes_that_are_not_in_the_means_are_marked():
+    truth, preds = [[[0, 1, 2, 2]]] * 8, ([[[0, 1, 2, 0]]] * 8, [[[0, 1, 1, 2]]] * 8)
+    own = {"labels": ["air", "car", "dog"], "exclude": ["air"]}
+    pair = [
+        segiou.score(truth, pred, name=name, **own) for name, pred in zip("ab", preds, strict=True)
+    ]
+    page = render_comparison(compare(*pair), *pair)
+    table = page[page.index('id="class-table"') :].partition("</table>")[0]
+    rows = re.findall(r'<th scope="row" data-value="(.*?)">(.*?)</th>', table)
+    assert [name for name, head in rows if "not in the means" in head] == ["air"]
