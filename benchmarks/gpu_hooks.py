@@ -125,7 +125,7 @@ def time_histograms(device: str) -> dict[str, float]:
         "histc int64": lambda: torch.histc(wide, bins=length, min=0, max=length),
         "histc int16": lambda: torch.histc(flat.short(), bins=length, min=0, max=length),
         "histc float32": lambda: torch.histc(flat.float(), bins=length, min=0, max=length),
-        "sort int16": lambda: ops.by_sorting(flat, length),
+        "sort int16": lambda: ops.sorted_histogram(flat, length),
         "scatter_add int32": lambda: zeros.clone().scatter_add_(0, wide, ones),
         "scatter_add int64": lambda: zeros64.clone().scatter_add_(0, wide, ones.long()),
         "index_select int32": lambda: zeros.index_select(0, flat),

@@ -15,7 +15,7 @@ import numpy as np
 import segiou
 from segiou import plots
 from segiou.cli.demo import write_demo
-from segiou.plots.style import without_pyplot
+from segiou.plots.style import no_pyplot
 from segiou.report import write_html
 
 ROOT = Path(__file__).parents[1]
@@ -124,7 +124,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True, parents=True)
     for name, draw in drawings().items():
         out = BytesIO()
-        with without_pyplot():
+        with no_pyplot():
             draw().figure.savefig(out, format="png", dpi=160)
         picture = Image.open(out).convert("RGB").quantize(COLORS)
         picture.save(folder / f"{name}.png", optimize=True)
