@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from segiou.measures.surfaces.measuring import surface_scores
+from segiou.measures.surfaces import surface_scores
 
 VOLUMES = Path(__file__).resolve().parents[2] / "shared" / "data" / "volumes"
 SHIFT = 60
