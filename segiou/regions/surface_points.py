@@ -484,11 +484,12 @@ def bounding_box(mask: Bools) -> tuple[slice, ...]:
 
 def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:
     """Voxels of a mask farther than a width from every voxel outside it."""
-    shape = (1,) * (3 - mask.ndim) + mask.shape
-    steps = (2 * width,) * (3 - mask.ndim) + steps  # an image has a single slice
-    depth, height, length = (
-        min(int(width / step) + 1, n) for step, n in zip(steps, shape, strict=True)
-    )
+    missing = 3 - mask.ndim
+    shape = (1,) * missing + mask.shape
+    around = [int(min(width / step, n - 1)) + 1 for step, n in zip(steps, mask.shape, strict=True)]
+    # An image has no voxels in front of and behind its only slice.
+    depth, height, length = (0,) * missing + (*around,)
+    steps = (1.0,) * missing + steps
     # Number of bits that must be set on either side, for each row around a voxel.
     z, y = np.ogrid[-depth : depth + 1, -height : height + 1]
     across = np.square(z * steps[0]) + np.square(y * steps[1])

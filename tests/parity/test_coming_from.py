@@ -87,5 +87,5 @@ def test_every_tool_has_a_table():
     assert tools == [
         *("scikit-learn", "torchmetrics", "MONAI", "mmsegmentation", "nnU-Net", "Ultralytics"),
     ]
-    assert len(RUN) == 19 and len(OURS) == 7
+    assert len(RUN) == 21 and len(OURS) == 7
     assert segiou.load_labels("ade20k-index").ignore

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal
 
-from segiou._support.arguments import check_choice, check_integer
+from segiou._support.arguments import check_choice, check_integer, check_kind
 from segiou.counting.encoding import Encoding
 from segiou.measures.boundary.byte_codes import ByteCodes
 from segiou.measures.boundary.image import count_labels
@@ -70,7 +70,10 @@ def boundary_counts(
     ignored = tuple(check_integer("ignore", value) for value in values)
     check_choice("unassigned", unassigned, ("error", "count"))
     codes = _label_codes(check_integer("num_classes", num_classes, 1), ignored, unassigned)
-    return count_labels(codes, truth, pred, BoundaryOptions() if options is None else options, mask)
+    if options is None:
+        options = BoundaryOptions()
+    check_kind("options", options, BoundaryOptions, "BoundaryOptions")
+    return count_labels(codes, truth, pred, options, mask)
 
 
 @lru_cache(maxsize=2, typed=True)

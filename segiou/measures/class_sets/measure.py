@@ -104,6 +104,9 @@ def _checked(sets: Any) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
             msg = f"the set of classes {name!r} is {'empty' if not members else 'given twice'}"
             raise ValueError(msg)
         checked[name] = tuple(members)
+    if not checked:
+        msg = f"sets must be {wanted}; there are none"
+        raise ValueError(msg)
     return tuple(checked.items())
 
 

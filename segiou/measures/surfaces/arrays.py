@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from segiou._support.arguments import check_kind
 from segiou.measures.surfaces.measuring import measured_rows
 from segiou.measures.surfaces.options import SurfaceOptions
 from segiou.measures.surfaces.rows import SurfaceRows
@@ -64,11 +65,14 @@ def measure_surfaces(
     >>> [(row["label"], row["state"], row["hausdorff"]) for row in rows]
     [('whole', 'found', 2.0), ('core', 'missed', inf)]
     """
+    if options is None:
+        options = SurfaceOptions()
+    check_kind("options", options, SurfaceOptions, "SurfaceOptions")
     return measured_rows(
         truth,
         pred,
         structures,
-        SurfaceOptions() if options is None else options,
+        options,
         ignore=ignore,
         spacing=spacing,
         case=case,

@@ -10,6 +10,7 @@ from typing import Any, Self
 from segiou._support.arguments import (
     check_choice,
     check_flag,
+    check_kind,
     check_number,
     read_several,
     read_spacing,
@@ -49,6 +50,8 @@ class SurfaceRules(Measure):
     def __post_init__(self) -> None:
         check_choice("convention", self.convention, tuple(CONVENTIONS))
         check_flag("border", self.border)
+        check_kind("tolerances_of", self.tolerances_of, Mapping, "a mapping of labels to distances")
+        check_kind("empty", self.empty, Mapping, "a mapping of measures to three values each")
         common = _lengths("tolerances", self.tolerances)
         by_label = {
             label: _lengths("tolerances", some) for label, some in self.tolerances_of.items()
@@ -157,15 +160,15 @@ def _check_widths(widths: tuple[Length, ...], border: bool) -> None:
 def _fillings(measure: str, fillings: Any) -> tuple[Any, ...]:
     """The values of a measure for empty masks."""
     check_choice("a measure of empty masks", measure, MEASURES)
-    known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
+    name = f"empty[{measure!r}]"
+    wanted = "three numbers or 'diagonal', for both masks, the truth or the prediction being empty"
+    fillings = read_several(name, fillings, wanted)
+    known = [isinstance(value, int | float) or str(value) == "diagonal" for value in fillings]
     if known != [True] * 3:
-        msg = (
-            f"empty[{measure!r}] must be three numbers or 'diagonal', for both masks, the "
-            f"truth or the prediction being empty; got {fillings!r}"
-        )
+        msg = f"{name} must be {wanted}; got {fillings!r}"
         raise ValueError(msg)
     most, where = (math.inf, "at least 0") if measure in DISTANCES else (1, "from 0 to 1")
     if wrong := [v for v in fillings if v != "diagonal" and not (0 <= v <= most or math.isnan(v))]:
-        msg = f"empty[{measure!r}] must be {where}, or nan for undefined; got {wrong[0]}"
+        msg = f"{name} must be {where}, or nan for undefined; got {wrong[0]}"
         raise ValueError(msg)
     return tuple(fillings)

@@ -78,6 +78,11 @@ def test_images_without_pixels_are_refused():
         boundary_counts(np.zeros(0, int), np.zeros(0, int), 2)
 
 
+def test_options_of_a_different_kind_are_refused():
+    with pytest.raises(TypeError, match="options must be BoundaryOptions, not int"):
+        boundary_counts([[0, 1]], [[0, 1]], 2, options=2)
+
+
 def test_a_volume_is_not_measured_slice_by_slice():
     volume = np.zeros((3, 8, 8), int)
     with pytest.raises(ValueError, match=r"\(3, 8, 8\), but boundaries are measured in two dimens"):

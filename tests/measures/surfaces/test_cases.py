@@ -183,6 +183,19 @@ def test_boundary_iou_by_hand():
     assert rows.numbers["bands"].tolist() == [[[1, 1, 0], [2, 2, 1]]]
 
 
+@pytest.mark.parametrize("spacing", [1e-12, 1, 1e12])
+@pytest.mark.parametrize("shape", [(6, 6), (1, 6, 6), (6, 6, 6)])
+def test_bands_narrower_than_a_voxel_and_wider_than_the_array(shape, spacing):
+    """No voxel is within less than a step of the outside, and all are within any larger width."""
+    mask = np.zeros(shape, int)
+    mask[..., 1:5, 1:5] = 1
+    widths = (1e-300, 1e-200, 0.5 * spacing, 1e200, 1e300)
+    options = SurfaceOptions(widths=widths)
+    rows = measure_surfaces(mask, mask, [1], spacing=spacing, options=options)
+    size = int(mask.sum())
+    assert rows.numbers["bands"][0].tolist() == [[0] * 3] * 3 + [[size] * 3] * 2
+
+
 @pytest.mark.parametrize("shape", [(9, 8), (5, 7, 6)])
 def test_bands_are_those_of_all_pairs_of_voxels(shape):
     rng = np.random.default_rng(0)

@@ -21,6 +21,13 @@ from segiou.measures.surfaces.options import SurfaceOptions
         (lambda: SurfaceOptions(spacing="12"), "spacing must be .*positive numbers.*not str"),
         (lambda: SurfaceOptions(spacing=("1", 2)), "spacing must be a number, not str"),
         (lambda: SurfaceOptions(border=1), "border must be"),
+        (lambda: SurfaceOptions(tolerances_of=[(1, 2)]), "tolerances_of must be a mapping of lab"),
+        (lambda: SurfaceOptions(empty=None), "empty must be a mapping of measures to three val"),
+        (
+            lambda: SurfaceOptions(empty={"dice": 1}),
+            r"empty\['dice'\] must be three numbers.* not int",
+        ),
+        (lambda: measure_surfaces([[1]], [[1]], options="medpy"), "options must be SurfaceOptions"),
     ],
 )
 def test_wrong_kinds(call, text):
