@@ -41,3 +41,15 @@ def test_a_folder_shows_pictures_from_disk_as_they_are_seen(new_page, tmp_path, 
     page.evaluate("(hash) => { location.hash = hash; }", f"#image={unread:03}")
     until(page, "document.getElementById('viewer-problem').textContent !== ''")
     assert "different report" in page.locator("#viewer-problem").inner_text()
+
+
+def test_pictures_of_an_image_with_unseen_characters_in_its_name_are_its_own(page, tmp_path, until):
+    """The page has such characters as escapes, and so the name in the file of its pictures."""
+    for name in ("truth", "pred"):
+        (tmp_path / name).mkdir()
+        Image.fromarray(np.eye(4, dtype=np.uint8)).save(tmp_path / name / "\u202egnp.evil.png")
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=["road", "car"])
+    page.goto(write_html(f"{tmp_path}/page/", run.report(), run=run).as_uri())
+    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
+    assert page.locator("#viewer-title").inner_text() == "\\u202egnp.evil"
+    assert page.locator("#viewer-problem").inner_text() == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from segiou._support.text import plain
 from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.pages.page import Color
+from segiou.report.pages.page import Color, json_in_html
 from segiou.report.pages.photos import ImageMatch
 from segiou.report.pages.picture_masks import MaskReader, PictureError, Reader, read_indices
 from segiou.report.pages.pictures import encoded_within, score_maps
@@ -103,8 +102,9 @@ class ImageTable:
             # A script for each image: a page from disk may run scripts, and read no other file.
             every = self._pictures(colors, range(len(self.ids)), None, _WIDTH_BESIDE)
             for i, picture in enumerate(every):
-                call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
-                self.folder.write(f"pictures/{i}.js", call)
+                # The id as the page has it.
+                found = ", ".join(map(json_in_html, (i, self.ids[i], picture)))
+                self.folder.write(f"pictures/{i}.js", f"segiouPicture({found});\n")
         drawer = drawer_of(self.runs[0])
         return {
             "models": list(self.models),
