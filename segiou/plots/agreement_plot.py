@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from segiou._support.arguments import check_kind
 from segiou._support.numbers import shown_change, with_unit
 from segiou._support.text import did_you_mean
 from segiou.plots.style import (
@@ -54,8 +55,10 @@ def bland_altman(
         msg = "volumes were not measured; score with measures=['volume'] (--volume)"
         raise NothingToDraw(msg)
     agreement = data["agreement"]
+    check_kind("structure", structure, str, "the name of a structure")
     if structure and structure not in agreement:
-        msg = f"unknown structure {structure!r}{did_you_mean(structure, agreement)}"
+        hint = did_you_mean(structure, agreement) or f"; choose from {', '.join(agreement)}"
+        msg = f"unknown structure {structure!r}{hint}"
         raise ValueError(msg)
     name = structure or next(
         (name for name, limits in agreement.items() if limits["cases"] > 1), ""
@@ -69,6 +72,8 @@ def bland_altman(
         means = [(row["truth"] + row["pred"]) / 2 for row in rows]
         axes.plot(means, [row["pred"] - row["truth"] for row in rows], "o", color=color, ms=3)
         _draw_limits(axes, agreement[name], data["unit"])
+        if not agreement[name]["sd"]:  # else rounding errors would be the unit of the axis
+            axes.set_ylim(agreement[name]["bias"] - 1, agreement[name]["bias"] + 1)
         noun = data["title"].lower().removesuffix("s")
         label_x(axes, with_unit(f"mean {noun} of {short_name(name, 24)}", data["unit"]), "")
         axes.set_ylabel(with_unit("prediction − truth", data["unit"]))
@@ -77,7 +82,9 @@ def bland_altman(
 
 def _draw_limits(axes: Axes, agreement: Any, unit: str) -> None:
     """Draw bias and limits with their intervals, and write their values."""
-    places = (("low", 0.94), ("bias", 0.96), ("high", 0.98))
+    places: tuple[tuple[str, float], ...] = (("low", 0.94), ("bias", 0.96), ("high", 0.98))
+    if agreement["low"] == agreement["high"]:  # equal to the bias
+        places = (("bias", 0.96),)
     for key, place in places:
         value, ends = agreement[key], agreement[f"{key}_interval"]
         dashes: Any = "-" if key == "bias" else (0, (4, 2))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from segiou._support.arguments import refuse_kind
 from segiou._support.numbers import COUNT, NUMBER, shown
 from segiou._support.text import nouns
 from segiou.measures.score import MEAN
@@ -95,6 +96,8 @@ def class_bars(
     """
     report = report_of(source)
     column = score_column(report, metric)
+    if intervals is not None and not hasattr(intervals, "metric"):
+        raise refuse_kind("intervals", intervals, "a result of run.intervals(metric)")
     if intervals is not None and intervals.metric != column.name:
         msg = f"the intervals are for {intervals.metric!r}, but metric is {column.name!r}"
         raise ValueError(msg)
@@ -261,16 +264,16 @@ def prevalence_curve(
     Raises
     ------
     ValueError
-        If the class is unknown or not in the truth, or the classes are
-        overlapping channels.
+        If the class is unknown, not in the truth or the only one there, or the classes
+        are overlapping channels.
     """
     from segiou.analysis.gap.baselines import prevalence_curve as curve_of
 
     report = report_of(source)
     index = _class_of_matrix(report, class_name)
     row = report.classes[index]
-    low = np.log10(min(1e-4, row.share / 2)) if row.share > 0 else -4.0
-    shares = np.logspace(low, np.log10(0.5), 81)
+    # Up to a half, or to the class itself if it is more frequent.
+    shares = np.geomspace(min(1e-4, row.share / 2), max(0.5, row.share), 81)
     curve = curve_of(report.tally, index, shares, include=report.include)
     with drawing(2.1, **look) as axes:
         axes.plot(
@@ -291,13 +294,20 @@ def prevalence_curve(
 
 
 def _class_of_matrix(report: Report, class_name: str | None) -> int:
-    """The index of a class, or of the rarest one; NothingToDraw for overlapping channels."""
+    """The index of a class, or of the rarest one; NothingToDraw if its share cannot change."""
     if class_name is None:
         in_truth = [row for row in _defined(report, "recall") if row.share > 0]
         class_name = min(in_truth, key=lambda row: row.share).name
     index = class_index(report.class_names, class_name)
     if not report.has_matrix:
         msg = "a prevalence curve requires exclusive classes, not overlapping channels"
+        raise NothingToDraw(msg)
+    pixels = report.tally.counts.truth
+    if not pixels[index]:
+        msg = f"class {class_name!r} is not in the truth, so nothing can be drawn"
+        raise NothingToDraw(msg)
+    if pixels[index] == pixels.sum():
+        msg = f"class {class_name!r} is the only one in the truth, so its share cannot change"
         raise NothingToDraw(msg)
     return index
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from segiou._support.arguments import check_flag
 from segiou._support.numbers import short_count
+from segiou._support.text import nouns
 from segiou.metrics.ratio import Floats, ratio
 from segiou.plots.class_plots import count_note
 from segiou.plots.style import (
@@ -36,7 +37,9 @@ _WIDTH, _LINE, _FILLED = 0.64, 1.2, 0.95
 #: Margin of a figure above and below, in inches.
 _MARGIN = 0.08
 #: Label of the colour bar, by normalisation.
-_SHARES = {"truth": "share of truth", "pred": "share of prediction", None: "pixels"}
+_SHARES = {"truth": "share of truth", "pred": "share of prediction"}
+#: Luminance of a cell below which its number is white: both then have the same contrast.
+_DARK = 0.179
 
 
 @plot_kind
@@ -81,7 +84,7 @@ def confusion_matrix(
     if not report.has_matrix:
         msg = "overlapping channels have no confusion matrix; draw class_bars instead"
         raise NothingToDraw(msg)
-    if normalize not in _SHARES:
+    if normalize not in (*_SHARES, None):
         msg = f"normalize must be 'truth', 'pred' or None, got {normalize!r}"
         raise ValueError(msg)
     matrix, truth = report.matrix, report.matrix.sum(1) + report.unassigned
@@ -92,23 +95,29 @@ def confusion_matrix(
     values = values[np.ix_(shown, shown)]
     width = COLUMN if len(shown) <= _COLUMN else PAGE
     with drawing(width, width=width, **look) as axes:
-        _draw_cells(axes, values, normalize, cmap)
+        cells = _draw_cells(axes, values, normalize, cmap)
+        unit = nouns(report.unit).pixel + "s"
+        _draw_bar(axes, cells, _SHARES[normalize] if normalize else unit, is_share=bool(normalize))
         names = [report.class_names[i] for i in shown]
         _name(axes, names, count_note(len(names), len(occurs), "occurring"))
         _fit(axes, look)
-        _put_texts(axes, values, normalize)
+        _put_texts(axes, values, cells, is_share=bool(normalize))
     return axes
 
 
-def _draw_cells(axes: Axes, values: Floats, normalize: str | None, cmap: Any) -> None:
-    """Draw the cells that are not empty, and the bar of their colours."""
+def _draw_cells(axes: Axes, values: Floats, normalize: str | None, cmap: Any) -> Any:
+    """Draw the cells that are not empty."""
     log = require("matplotlib.colors").LogNorm(1, max(2, np.nanmax(values, initial=2)))
     scale: dict[str, Any] = {"vmin": 0, "vmax": 1} if normalize else {"norm": log}
     shown = np.ma.masked_where(~(values > 0), values)
-    image = axes.imshow(shown, cmap=cmap, interpolation="nearest", aspect="equal", **scale)
-    bar = axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.03, aspect=40)
-    bar.set_label(_SHARES[normalize])
-    if normalize:
+    return axes.imshow(shown, cmap=cmap, interpolation="nearest", aspect="equal", **scale)
+
+
+def _draw_bar(axes: Axes, cells: Any, label: str, *, is_share: bool) -> None:
+    """Draw the bar of the colours."""
+    bar = axes.figure.colorbar(cells, ax=axes, fraction=0.045, pad=0.03, aspect=40)
+    bar.set_label(label)
+    if is_share:
         format_percent(bar.ax.yaxis)
     bar.outline.set_visible(False)
 
@@ -150,14 +159,12 @@ def _cell(axes: Axes) -> float:
     return float(axes.get_window_extent().width / axes.figure.dpi * 72 / (right - left))
 
 
-def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
+def _put_texts(axes: Axes, values: Floats, cells: Any, *, is_share: bool) -> None:
     """Write the values that are not 0 into their cells, if they fit."""
-    scale = np.log1p(values) / np.log1p(np.nanmax(values, initial=1.0))
-    shade, darkest = (values, 0.55) if normalize else (scale, 0.6)
     texts = {}
     for t, p in np.argwhere(values > 0).tolist():
         value = float(values[t, p])
-        texts[t, p] = f"{100 * value:.0f}" if normalize else short_count(value)
+        texts[t, p] = f"{100 * value:.0f}" if is_share else short_count(value)
     longest = max(map(len, texts.values()), default=1)
     size = min(_NUMBER, _FILLED * _cell(axes) / (_WIDTH * longest))
     if size < _LEAST:
@@ -165,4 +172,11 @@ def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
     place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
     for (t, p), text in texts.items():
         if text != "0":
-            axes.text(p, t, text, color="white" if shade[t, p] > darkest else "black", **place)
+            is_dark = _luminance(cells.to_rgba(values[t, p])) < _DARK
+            axes.text(p, t, text, color="white" if is_dark else "black", **place)
+
+
+def _luminance(color: Any) -> float:
+    """Relative luminance of a colour, by WCAG."""
+    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    return float(np.dot(light, [0.2126, 0.7152, 0.0722]))

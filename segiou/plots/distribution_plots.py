@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from segiou import metrics
+from segiou._support.arguments import check_kind
 from segiou._support.text import nouns
 from segiou.measures.score_names import read_name
 from segiou.metrics.per_image import image_means
@@ -260,6 +261,7 @@ def distance_boxes(
     ValueError
         If surfaces or the measure are not available, or no structure has a value in any case.
     """
+    check_kind("measure", measure, str, "the name of a surface measure")
     report = report_of(source)
     scored = cases_of(report)
     if scored is None:
@@ -271,6 +273,7 @@ def distance_boxes(
         raise NothingToDraw(msg)
     measure = measure or scored.first
     unit = report.score_unit(measure)
-    title = measure.replace("hausdorff_", "HD").replace("_", " ")
+    column = report.scores_by_name.get(measure)
+    title = column.title.removeprefix("median ") if column else measure.replace("_", " ")
     axis = ScoreAxis(title, unit, "lower" if unit else "higher")
     return _boxes(axis, cases, limit, color, look)

@@ -9,17 +9,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from segiou._support.arguments import check_choice, check_path
+from segiou._support.arguments import check_choice, check_integer, check_path
 from segiou._support.output_folder import OutputFolder
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.plots.agreement_plot import bland_altman
 from segiou.plots.class_plots import accuracy_vs_iou, boundary_vs_iou, class_bars, prevalence_curve
 from segiou.plots.confusion_plot import confusion_matrix
 from segiou.plots.distribution_plots import class_boxes, distance_boxes, image_distribution
-from segiou.plots.model_plots import brief, comparison_forest, model_bars, slices
+from segiou.plots.model_plots import comparison_forest, model_bars, slices
 from segiou.plots.rank_plots import case_boxes, rank_stability
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
-from segiou.plots.style import NothingToDraw, no_pyplot, report_of, require
+from segiou.plots.style import NothingToDraw, no_pyplot, report_of, require, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,6 +134,7 @@ def save_plots(
         If a file exists that segiou did not write there, or a link.
     """
     check_path("directory", directory)
+    check_integer("dpi", dpi, 20, 10_000)
     folder = OutputFolder(directory, overwrite=overwrite)
     kinds = _kinds_of(source)
     if kinds is not _OF_SCORES and "class_bars" in kinds:
@@ -172,7 +173,7 @@ def _names_of_pairs(comparison: Any) -> list[str]:
     """Suffixes of file names that tell the pairs of several models apart."""
     if len(comparison.pairs) == 1:
         return [""]
-    pairs = [f"_{brief(pair.b)}_vs_{brief(pair.a)}" for pair in comparison.pairs]
+    pairs = [f"_{short_name(pair.b, 14)}_vs_{short_name(pair.a, 14)}" for pair in comparison.pairs]
     plain = [re.sub(r"[^\w.-]+", "_", name) for name in pairs]
     # Names that differ in other characters alone are numbered.
     return [f"{n}_{i + 1}" if plain.count(n) > 1 else n for i, n in enumerate(plain)]

@@ -24,6 +24,8 @@ _KINDS = [
         ("TP", "FN", "FP"), OUTCOMES.values(), (None, "////", "...."), strict=True
     )
 ]
+#: Weights of red, green and blue in grey.
+_LUMA = (0.299, 0.587, 0.114)
 
 
 @plot_kind
@@ -33,7 +35,7 @@ def overlay(
     label: int,
     *,
     image: Any = None,
-    ignore: Iterable[int] = (),
+    ignore: int | Iterable[int] = (),
     **look: Unpack[Look],
 ) -> Axes:
     """Draw true positives, false negatives and false positives of one class.
@@ -44,9 +46,10 @@ def overlay(
         True and predicted label map.
     label : int
         Value of the class in the arrays; for a class name, ``labels.index(name)``.
-    image : array_like, shape (H, W) or (H, W, 3 or 4), optional
-        The image, drawn in grey below the masks.
-    ignore : iterable of int
+    image : array_like, shape (H, W) or (H, W, 1, 3 or 4), optional
+        The image, drawn in grey below the masks: floats from 0 to 1, or integers from 0 to
+        255, of 16 bits (uint16) to 65535.
+    ignore : int or iterable of int
         Truth values whose pixels are not drawn.
     title, figsize, ax
         As for :func:`class_bars`.
@@ -61,7 +64,8 @@ def overlay(
     TypeError
         If the label is not an integer.
     ValueError
-        If the shapes do not match.
+        If the shapes do not match, the masks are empty, or values of the image are out of
+        range.
     """
     if isinstance(label, str):
         msg = f"label must be the integer value of a class in the masks, got {label!r}"
@@ -74,7 +78,10 @@ def overlay(
             f"got {truth.shape} and {pred.shape}"
         )
         raise ValueError(msg)
-    valid = ~np.isin(truth, list(ignore))
+    if not truth.size:
+        msg = f"truth and pred have no pixels (shape {truth.shape}); expected at least one"
+        raise ValueError(msg)
+    valid = ~np.isin(truth, _values("ignore", ignore))
     is_true, is_pred = (truth == label) & valid, (pred == label) & valid
     masks = is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true
     height, width = truth.shape
@@ -92,15 +99,32 @@ def overlay(
     return axes
 
 
+def _values(name: str, values: int | Iterable[int]) -> list[int]:
+    """One value, or several, as a list."""
+    several = values if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    return [check_integer(name, value) for value in several]
+
+
 def _grey(image: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     array = np.asarray(image)
+    if array.ndim not in (2, 3) or array.shape[2:] not in ((), (1,), (3,), (4,)):
+        msg = f"image must have the shape (H, W) or (H, W, 1, 3 or 4), got {array.shape}"
+        raise ValueError(msg)
     if array.shape[:2] != shape:
         msg = f"image has shape {array.shape[:2]} but the masks have {shape}; resize the image"
         raise ValueError(msg)
-    scaled = array / 255 if array.dtype.kind in "iu" else array.astype(np.float64)
-    grey = scaled if scaled.ndim == 2 else scaled[..., :3] @ [0.299, 0.587, 0.114]
+    most = 1 if array.dtype.kind not in "iu" else 65535 if array.dtype == np.uint16 else 255
+    scaled = array.astype(np.float64) / most
+    if not ((scaled >= 0) & (scaled < 1.001)).all():  # resizing may exceed 1
+        msg = (
+            f"image must be from 0 to {most} ({array.dtype}), "
+            f"got {array.min():g} to {array.max():g}; scale it"
+        )
+        raise ValueError(msg)
+    if scaled.ndim == 3:
+        scaled = scaled[..., 0] if scaled.shape[2] == 1 else scaled[..., :3] @ _LUMA
     # Brightened, so that black hatching stays visible on shadows.
-    return np.asarray(0.25 + 0.75 * grey)
+    return np.asarray(0.25 + 0.75 * scaled)
 
 
 def _cover(

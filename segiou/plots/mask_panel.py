@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -116,7 +117,7 @@ def panel(
     if width is not None:
         check_number("width", width, 1, 100)
     colors = ErrorColors.of(several[0], of)
-    if isinstance(ids, int):
+    if isinstance(ids, Integral):
         chosen = worst_ids(several, check_integer("ids", ids, 1), of)
     else:
         chosen = _items("ids", ids, str)
@@ -199,7 +200,7 @@ def _drawn(
     below = _LINE * -(-len(names) // legend_columns) + 2 * _GAP
     heights = [each * row.aspect for row in rows]
     total = above + sum(heights) + _GAP * (len(rows) - 1) + below
-    with new_figure((width, total)) as figure:
+    with new_figure((width, total), layout="none") as figure:
         top = total - above
         for row, height in zip(rows, heights, strict=True):
             for column, picture in enumerate(row.pictures):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou._support.arguments import read_several, refuse_kind
+from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
 from segiou.analysis.comparison.text import score_title
 from segiou.plots.class_plots import axis_of, count_note, height_of, score_column
 from segiou.plots.score_axis import ScoreAxis, mark_interval, mark_special
@@ -22,7 +22,6 @@ from segiou.plots.style import (
     plot_kind,
     report_of,
     require,
-    short_name,
     short_names,
 )
 
@@ -134,7 +133,10 @@ def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
         _comparison_scores(models) if is_comparison else _report_scores(models, metric)
     )
     if names is not None:
-        chosen = read_several("names", names, "a sequence of names, one per model")
+        wanted = "a sequence of names, one per model"
+        chosen = read_several("names", names, wanted)
+        for name in chosen:
+            check_kind("names", name, str, wanted)
         if not len(set(chosen)) == len(chosen) == len(by_model):
             msg = f"names must be {len(by_model)} unique names, one per model, got {chosen}"
             raise ValueError(msg)
@@ -212,10 +214,12 @@ def comparison_forest(
     ------
     TypeError
         If the argument is not a comparison.
+    ValueError
+        If there is no such pair.
     """
     if not hasattr(comparison, "ranking"):
         raise refuse_kind("comparison", comparison, "a result of segiou.compare")
-    shown_pair = comparison.pairs[pair]
+    shown_pair = _pair_of(comparison, pair)
     classes = [c for c in shown_pair.classes if not np.isnan(c.delta)]
     classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
     rows = [shown_pair.overall, *sorted(classes, key=lambda c: -c.delta)]
@@ -229,11 +233,21 @@ def comparison_forest(
             ends = row.delta, row.low, row.high
             mark_interval(axes, place, ends, color if is_sure else "", mark)
         name_rows(axes, [row.name for row in rows])
-        sides = axis.directions(*brief_names([shown_pair.a, shown_pair.b]))
+        sides = axis.directions(*short_names([shown_pair.a, shown_pair.b], 14))
         axis.format_change(axes, "difference", f"\n{sides}")
         if len(rows) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
     return axes
+
+
+def _pair_of(comparison: Comparison, pair: int) -> Any:
+    """A pair by its index, also from the end; the error lists the pairs."""
+    index, pairs = check_integer("pair", pair), comparison.pairs
+    if not -len(pairs) <= index < len(pairs):
+        listed = ", ".join(f"{k} ({p.b} vs {p.a})" for k, p in enumerate(pairs[:12]))
+        msg = f"comparison has {len(pairs)} pairs; choose from {listed}, got {index}"
+        raise ValueError(msg)
+    return pairs[index]
 
 
 @plot_kind
@@ -289,17 +303,3 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
         else:
             axis.format(axes, note)
     return axes
-
-
-def brief(name: str) -> str:
-    """A short form of a name, which may be the path of a run."""
-    return short_name(_last_part(name), 14)
-
-
-def brief_names(names: Sequence[str]) -> list[str]:
-    """Short forms of names that differ."""
-    return short_names([_last_part(name) for name in names], 14)
-
-
-def _last_part(name: str) -> str:
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from segiou._support.arguments import check_integer, read_several
+from segiou._support.arguments import read_several
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.accumulators.histograms.threshold_curves import Curve
 from segiou.inference.scored_runs import unit_of_pixels
+from segiou.plots.class_plots import count_note
 from segiou.plots.style import (
     IOU,
     MUTED,
@@ -68,7 +69,7 @@ def pr_curve(
     class_names : str or sequence of str, optional
         Classes to draw; by default the ``limit`` with the lowest average precision.
     limit : int
-        Largest number of classes to draw.
+        Largest number of classes to draw if none are named.
     cmap : str or Colormap
         Colour map from which the colours of the classes are taken.
     title, figsize, ax
@@ -86,10 +87,10 @@ def pr_curve(
     """
     histogram = histogram_of(source)
     values = histogram.average_precision()
-    chosen = _chosen(histogram, class_names, values, limit)
+    chosen, note = _chosen(histogram, class_names, values, limit)
     with drawing(2.6, **look) as axes:
         _curves(axes, histogram, chosen, (values, "AP"), histogram.pr_curve, cmap)
-        axes.set_xlabel("recall (dot: best IoU)")
+        axes.set_xlabel(f"recall (dot: best IoU){note}")
         axes.set_ylabel("precision")
     return axes
 
@@ -123,11 +124,11 @@ def roc_curve(
     """
     histogram = histogram_of(source)
     values = histogram.roc_auc()
-    chosen = _chosen(histogram, class_names, values, limit)
+    chosen, note = _chosen(histogram, class_names, values, limit)
     with drawing(2.6, **look) as axes:
         _diagonal(axes)
         _curves(axes, histogram, chosen, (values, "AUROC"), histogram.roc_curve, cmap)
-        axes.set_xlabel("false positive rate (dot: best IoU)")
+        axes.set_xlabel(f"false positive rate (dot: best IoU){note}")
         axes.set_ylabel("true positive rate")
     return axes
 
@@ -137,16 +138,19 @@ def _chosen(
     class_names: str | Sequence[str] | None,
     values: Any,
     limit: int,
-) -> list[int]:
-    """Classes to draw: the given ones, or the lowest."""
-    check_integer("limit", limit, 1)
+) -> tuple[list[int], str]:
+    """Classes to draw, the given ones or the lowest, and the note of how many they are."""
     if class_names is None:
         order = np.argsort(values, kind="stable")
-        return [int(c) for c in order if not np.isnan(values[c])][:limit] or _none(histogram)
+        known = [int(c) for c in order if not np.isnan(values[c])] or _none(histogram)
+        return known[:limit], count_note(min(limit, len(known)), len(known), "lowest")
     names = [class_names] if isinstance(class_names, str) else class_names
     names = read_several("class_names", names, "a sequence of class names")
-    indices = [class_index(histogram.class_names, name) for name in names]
-    return [c for c in indices if not np.isnan(values[c])][:limit] or _none(histogram)
+    if not names:
+        msg = "class_names is empty; name a class, or omit it"
+        raise ValueError(msg)
+    indices = dict.fromkeys(class_index(histogram.class_names, name) for name in names)
+    return [c for c in indices if not np.isnan(values[c])] or _none(histogram), ""
 
 
 def _none(histogram: ScoreHistogram) -> list[int]:

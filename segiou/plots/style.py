@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial, wraps
 from inspect import signature
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
+from segiou._support.arguments import check_integer, check_kind, check_number, refuse_kind
 from segiou._support.optional import import_extra
 from segiou._support.text import did_you_mean
 
@@ -58,12 +60,17 @@ _STYLE: dict[str, Any] = {
 }
 #: Settings for saving: text stays searchable and editable, and files are reproducible.
 _SAVED: dict[str, Any] = {
+    "savefig.facecolor": "auto",
+    "savefig.edgecolor": "auto",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.hashsalt": "segiou",
 }
 
+
+#: Threads draw one after the other, because the settings of matplotlib are global.
+_LOCK = RLock()
 
 Size = tuple[float, float] | None
 
@@ -84,8 +91,44 @@ class NothingToDraw(ValueError):
 require: partial[Any] = partial(import_extra, need="plots require matplotlib", extra="plot")
 
 
+def _check_axes(name: str, value: Any) -> None:
+    if value is not None:
+        wanted = "axes of matplotlib; of several axes, pass one, such as axes[0]"
+        check_kind(name, value, require("matplotlib.axes").Axes, wanted)
+
+
+def _check_size(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        raise refuse_kind(name, value, "(width, height) in inches")
+    if len(value) != 2:
+        msg = f"{name} must be (width, height) in inches, got {value!r}"
+        raise ValueError(msg)
+    for length in value:
+        check_number(name, length, 0.1, 600)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    check_integer(name, value, 1)
+
+
+def _check_metric(name: str, value: Any) -> None:
+    check_kind(name, value, str, "the name of a score")
+
+
+#: Checks of the options that several kinds have.
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "ax": _check_axes,
+    "figsize": _check_size,
+    "limit": _check_positive,
+    "bins": _check_positive,
+    "metric": _check_metric,
+}
+
+
 def plot_kind(draw: Callable[P, R]) -> Callable[P, R]:
-    """Make a function a kind of plot: a TypeError for unknown options names it and its options."""
+    """Make a function a kind of plot, which checks its options and names unknown ones."""
     first, *names = signature(draw).parameters
     options = [*names[:-1], *Look.__annotations__]  # the last is **look
 
@@ -96,6 +139,8 @@ def plot_kind(draw: Callable[P, R]) -> Callable[P, R]:
                 choices = f"choose from {', '.join(options)}{did_you_mean(name, options)}"
                 msg = f"{draw.__name__} has no option {name!r}; {choices}"
                 raise TypeError(msg)
+        for name in _CHECKS.keys() & chosen.keys():
+            _CHECKS[name](name, chosen[name])
         return draw(*args, **chosen)
 
     return checked
@@ -129,19 +174,28 @@ def drawing(
 @contextmanager
 def new_figure(size: tuple[float, float], **options: Any) -> Iterator[Figure]:
     """A new figure in our style: pyplot's current one, so that notebooks and scripts have it."""
-    matplotlib, figure_class = require("matplotlib"), _figure_class()
+    figure_class = _figure_class()
     pyplot = require("matplotlib.pyplot") if _IN_PYPLOT.get() else None
-    options |= {"figsize": size, "dpi": _DPI}
+    options |= {"figsize": size, "dpi": _DPI, "facecolor": "white"}
     # Outside the style, because a backend that is loaded now changes settings for good.
     create = partial(pyplot.figure, FigureClass=figure_class) if pyplot else figure_class
-    figure = create(**options)
-    try:
-        with matplotlib.rc_context(_STYLE):
-            yield figure
-    except BaseException:
-        if pyplot:  # else notebooks would show what was drawn until then
-            pyplot.close(figure)
-        raise
+    with _LOCK:
+        figure = create(**options)
+        try:
+            with _our_style():
+                yield figure
+        except BaseException:
+            if pyplot:  # else notebooks would show what was drawn until then
+                pyplot.close(figure)
+            raise
+
+
+def _our_style() -> Any:
+    """Our style in place of a theme of the user, of which fonts are kept."""
+    theme = require("matplotlib").rcParams
+    fonts = {name: theme[name] for name in theme if name.startswith(("font.", "mathtext."))}
+    # The default resets what a theme set, such as white text or a grid above a matrix.
+    return require("matplotlib.style").context(["default", fonts | _STYLE])
 
 
 @contextmanager
@@ -170,7 +224,7 @@ def _figure_class() -> type[Any]:
             def print_figure(filename: Any, *args: Any, **options: Any) -> Any:
                 # A PdfPages holds several figures and writes its fonts when it is closed.
                 shared = isinstance(filename, require("matplotlib.backends.backend_pdf").PdfPages)
-                with rc_context({} if shared else _SAVED):
+                with _LOCK, rc_context({} if shared else _SAVED):
                     return save(filename, *args, **options)
 
             canvas.print_figure = print_figure
@@ -203,6 +257,7 @@ def report_of(source: Any) -> Report:
 
 def class_index(names: Sequence[str], name: str) -> int:
     """Index of a class by name; the error lists some of the names."""
+    check_kind("class_name", name, str, "the name of a class")
     if name not in names:
         msg = f"unknown class {name!r}; choose from {', '.join(names[:12])}"
         raise ValueError(msg)

@@ -324,7 +324,7 @@ def test_files_of_several_comparisons_name_their_pair(tmp_path, run):
     several = compare(run, scored(0.1), scored(0.2), names=("old", "a/b c", "new"), groups="none")
     files = plots.save_plots(several, tmp_path, dpi=30)
     pairs = {path.stem for path in files if path.stem.startswith("comparison_forest")}
-    ends = {f"{pair.b}_vs_{pair.a}".replace("a/b c", "b_c") for pair in several.pairs}
+    ends = {f"{pair.b}_vs_{pair.a}".replace("a/b c", "a_b_c") for pair in several.pairs}
     assert pairs == {f"comparison_forest_{end}" for end in ends}
 
 

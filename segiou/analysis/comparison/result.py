@@ -343,4 +343,4 @@ class Comparison(OverUnits, Finding, Drawable):
                 yield {"model_a": pair.a, "model_b": pair.b} | {n: getattr(row, n) for n in shown}
 
     def _python_parts(self) -> Iterable[Part]:
-        return replace(comparison_text.shortened(self), _python=True)._parts()
+        return replace(self, _python=True)._parts()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -345,32 +344,3 @@ def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
     """The most influential images, and the model that each shifts the difference toward."""
     sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
     return [(image, name) for images, name in sides for image in images]
-
-
-def shortened(comparison: Comparison) -> Comparison:
-    """Shorten the names of the models if they stay distinct."""
-    short = [short_name(name) for name in comparison.names]
-    if len({*short}) < len(short) or not all(short):
-        return comparison
-    names = dict(zip(comparison.names, short, strict=True))
-    ranking = tuple(replace(r, name=names[r.name]) for r in comparison.ranking)
-    stability = comparison.stability
-    if stability is not None:
-        rival = names.get(stability.rival, "")
-        stability = replace(stability, names=tuple(short), models=ranking, rival=rival)
-    return replace(
-        comparison,
-        names=tuple(short),
-        ranking=ranking,
-        stability=stability,
-        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
-    )
-
-
-def short_name(name: str) -> str:
-    """The last part of a path; by default, a run has the name of its prediction folder.
-
-    >>> short_name("out/small"), short_name("base")
-    ('small', 'base')
-    """
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]

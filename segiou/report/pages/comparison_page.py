@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou.analysis.comparison import text as comparison_text
-from segiou.analysis.comparison.text import difference_head, influences, shortened, significant_text
+from segiou.analysis.comparison.text import difference_head, influences, significant_text
 from segiou.inference.scored_runs import scored_images
 from segiou.measures.score_names import read_name
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -77,7 +77,6 @@ def render_comparison(
     if run_a.ids != run_b.ids:
         msg = "the two runs have different images; pass the runs that were compared"
         raise ValueError(msg)
-    comparison = shortened(comparison)
     shown_pair = comparison.pairs[pair]
     runs = (run_a, run_b)
     # Means of measures do not follow a protocol of pixels.

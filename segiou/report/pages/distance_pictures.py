@@ -27,7 +27,8 @@ def values_of_cases(cases: CaseScores, score: str = "") -> dict[str, tuple[Float
     known = [name for name in names if name not in ("case", "label", "state")]
     score = score or cases.first
     if score not in known:
-        msg = f"{score!r} was not measured{did_you_mean(score, known)}"
+        hint = did_you_mean(score, known) or f"; choose from {', '.join(known)}"
+        msg = f"{score!r} was not measured{hint}"
         raise ValueError(msg)
     measured: dict[str, list[float]] = {}
     for row in cases.rows:

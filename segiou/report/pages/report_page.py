@@ -15,7 +15,6 @@ from segiou._support.arguments import check_flag
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import capital, nouns
-from segiou.analysis.comparison.text import short_name
 from segiou.analysis.gap.steps import top_steps
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
@@ -178,7 +177,7 @@ def _verdict_context(
     sentences = [] if imbalance is None else imbalance.sentences()[1:]
     return {
         "dice_title": capital(dice_title(report)),
-        "heading": short_name(report.title) or "Segmentation",
+        "heading": report.title or "Segmentation",
         "verdict": report.verdict,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "protocol": report.protocol._description(report.unit),
