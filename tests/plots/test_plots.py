@@ -497,7 +497,7 @@ def test_boxes_of_distances_are_of_the_cases_that_have_them():
     assert sorted(row_names(ax)) == ["car (3)", "pole (1)"]
     options = SurfaceOptions(percentiles=(), widths=(1,))
     run = segiou.score(truth, pred, labels=3, surfaces=options, spacing=(1, 1))
-    assert run.plot("distance_boxes").get_xlabel() == "hausdorff, units"
+    assert run.plot("distance_boxes").get_xlabel() == "HD, units"
     ax = run.plot("distance_boxes", measure="boundary_iou_1")
     assert ax.get_xlabel() == "boundary iou 1"
     run = segiou.score(truth, pred, labels=3, surfaces="medpy")
