@@ -10,8 +10,8 @@ from segiou.document.parts import Cell, Facts, Line, Part, Section, Table
 
 #: Starts of automatic links on GitHub, which a backslash before the next sign prevents.
 _ADDRESS = re.compile(r"(?:https?|ftp)(?=://)|www(?=\.)", re.IGNORECASE)
-#: Characters that GitHub interprets: markup, emphasis around words, and entities.
-_SIGNS = re.compile(r"[\\|\[\]`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+#: Characters that GitHub interprets: markup, formulas, emphasis around words, and entities.
+_SIGNS = re.compile(r"[\\|\[\]`*~$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 
 
 def markdown_of(parts: Iterable[Part]) -> str:

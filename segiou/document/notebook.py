@@ -44,8 +44,9 @@ body.append(...[...body.rows].map((row) => [key(row), row]).sort(([a], [b]) =>
 
 
 def notebook_of(parts: Iterable[Part], name: str) -> str:
-    """Parts as an element of class ``segiou-NAME``."""
-    return f'<div class="segiou-{name}">{"".join(map(_html, parts))}</div>'
+    """Parts as an element of class ``segiou-NAME``, in which notebooks read no ``$`` as formula."""
+    classes = f"segiou-{name} tex2jax_ignore mathjax_ignore"  # of MathJax 2 and 3
+    return f'<div class="{classes}">{"".join(map(_html, parts))}</div>'
 
 
 #: Text of a page, in the colours of the system.

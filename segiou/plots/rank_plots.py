@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from segiou.analysis.comparison.ranking import Ranking
 
-#: Diameter of the dot of a rank that all resamples have, in points.
-_WHOLE = 18
+#: Largest diameter of the dot of a rank that all resamples have, in points, and the share of the
+#: width per rank that it fills: names take a part of the axes of new figures.
+_WHOLE, _FILLED = 18, 0.7
 
 
 @plot_kind
@@ -59,14 +60,18 @@ def rank_stability(
         raise NothingToDraw(msg)
     number = len(ranks.models)
     with drawing(height_of(number) + 0.2, **look) as axes:
+        room = axes.get_window_extent().width / axes.figure.dpi * 72 / number
+        whole = min(_WHOLE, _FILLED * room)
         for place, model in enumerate(ranks.models):
             if model.rank_low is not None:
                 axes.hlines(place, model.rank_low, model.rank_high or 0, color=MUTED, linewidth=1.2)
             shares = np.array(model.shares)
             at = np.flatnonzero(shares)
-            sizes = _WHOLE**2 * shares[at]
+            sizes = whole**2 * shares[at]
             axes.scatter(at + 1, np.full(len(at), place), sizes, color=color, zorder=3)
-            axes.plot([model.rank], [place], "x", color="black", markersize=4, zorder=4)
+            axes.plot(
+                [model.rank], [place], "x", color="black", markersize=min(4, whole / 2), zorder=4
+            )
         name_rows(axes, [model.name for model in ranks.models])
         axes.set_xlim(0.5, number + 0.5)
         axes.set_xticks(range(1, number + 1))

@@ -24,7 +24,7 @@ from segiou.cli.main import main
 from segiou.document.latex import latex_of
 from segiou.document.markdown import markdown_of
 from segiou.document.notebook import notebook_of
-from segiou.document.parts import Column, Table
+from segiou.document.parts import Column, Line, Table
 from segiou.document.terminal import text_of
 
 VOLUMES = FIXTURES / "volumes"
@@ -225,7 +225,7 @@ def test_columns_with_equal_headings_are_all_there(columns):
     assert [row for row in of_text(text_of(parts, 500)) if row and row[0][0] != "─"] == shown
 
 
-NAMES = st.text("ab1 _~*&#;<>|\\`[]()!", min_size=1).map(str.strip).filter(bool)
+NAMES = st.text("ab1 _~*&#;<>|\\`[]()!$", min_size=1).map(str.strip).filter(bool)
 
 
 @given(NAMES)
@@ -239,6 +239,12 @@ def test_markdown_shows_every_name_as_it_is(name):
     page = parser.render(markdown_of([Table([Column("class", [name], 1)])]))
     (cell,) = re.findall("<td[^>]*>(.*?)</td>", page)
     assert html.unescape(cell) == " ".join(name.split())
+
+
+def test_dollars_in_markdown_are_no_formulas():
+    parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
+    pytest.importorskip("mdit_py_plugins.dollarmath").dollarmath_plugin(parser)
+    assert "$a_b$ $" in parser.render(markdown_of([Line("$a_b$ $")]))
 
 
 def numbers(text):

@@ -299,3 +299,12 @@ def test_names_with_slashes_are_whole():
     assert "← w/o CRF better    w/ CRF better →" in plots.comparison_forest(found).get_xlabel()
     for shown in (found._repr_html_(), found.to_html(), str(found)):
         assert "w/o CRF scores higher than w/ CRF: mean IoU" in " ".join(shown.split())
+
+
+def test_dots_of_many_models_are_within_their_ranks(run):
+    ranking = segiou.rank([run] + [scored(0.3 + 0.02 * k) for k in range(11)], draws=20)
+    axes = plots.rank_stability(ranking)
+    axes.figure.draw_without_rendering()
+    room = axes.get_window_extent().width / axes.figure.dpi * 72 / 12
+    sizes = [part.get_sizes() for part in axes.collections if hasattr(part, "get_sizes")]
+    assert np.sqrt(np.concatenate(sizes).max()) < room

@@ -37,13 +37,15 @@ def found(runs):
 def test_page_says_what_the_comparison_holds(runs, found):
     page = render_comparison(found, *runs)
     pair = found.pairs[0]
-    assert f"i&gt; − small: +{100 * pair.overall.delta:.2f} points, " in page
+    assert (
+        f"out/&lt;i&gt;base&lt;/i&gt; − out/small: +{100 * pair.overall.delta:.2f} points, " in page
+    )
     assert "&lt;b&gt;pole&lt;/b&gt;" in page
     assert "<b>pole" not in page
-    assert "i&gt; vs small" in page
+    assert "out/&lt;i&gt;base&lt;/i&gt; vs out/small" in page
     for difference in pair.classes:
         assert f"{100 * difference.b:.2f} %" in page
-    assert "out/small" not in page[: page.index('id="making"')]
+    assert "<i>base" not in page
 
 
 def test_the_page_names_classes_that_the_means_exclude():
@@ -66,11 +68,11 @@ def test_three_models_are_ranked(runs, found):
     opening = page[page.index('id="content"') : page.index('id="ranking"')]
     assert three.outcome(three.best_pair).first == "perfect"
     assert "perfect" in opening
-    assert "i&gt;" not in opening
+    assert "base" not in opening
     titles = re.findall(r"<details><summary>([^<]* vs [^<]*)</summary>", page)
     assert [unescape(t) for t in titles] == [
-        "i> vs small",
-        "perfect vs i>",
+        "out/<i>base</i> vs out/small",
+        "perfect vs out/<i>base</i>",
     ]
     # A box of the images and a row of dots for each model.
     ranking = page[page.index('id="ranking"') : page.index('id="classes"')]

@@ -94,3 +94,10 @@ def test_overlapping_channels_are_shown_without_a_matrix():
 
 def test_nothing_counted_is_shown_too():
     assert "–" in " ".join(Fragment(segiou.ConfusionMatrix(2)._repr_html_()).words)
+
+
+def test_dollars_in_names_are_no_formulas():
+    report = segiou.score(TRUTH, TRUTH, labels=["$a_b$", "US$ 5", "c"]).report()
+    # MathJax leaves elements of these classes alone, as in tables of pandas.
+    opened = report._repr_html_().partition(">")[0]
+    assert "tex2jax_ignore" in opened and "mathjax_ignore" in opened
