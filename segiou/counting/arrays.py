@@ -283,6 +283,8 @@ def _viewed(data: Any, name: str) -> NDArray[Any]:
         return array.view(_BFLOAT16) if is_bits else array
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
+    if isinstance(data, (list, tuple)) and data and framework_of(data[0]):
+        data = [_viewed(item, name) for item in data]
     try:
         array = np.asarray(data)
     except ValueError as error:

@@ -9,15 +9,36 @@ from typing import Any
 
 import numpy as np
 
+from segiou._support.text import plural
 from segiou.counting.arrays import as_array, dtype_name, framework_of
 from segiou.counting.device_counts import NOT_WHOLE, not_whole
 
 _LABEL_MAPS = "pass label maps, as of the processor's post_process_semantic_segmentation"
 
 
+def differ_in_size(data: Any) -> bool:
+    """Whether data is a list or tuple of arrays of different shapes."""
+    is_several = isinstance(data, (tuple, list))
+    return is_several and len({tuple(getattr(item, "shape", ())) for item in data}) > 1
+
+
+def pairs_of(truth: Any, pred: Any) -> list[tuple[Any, Any]]:
+    """The batch itself, or a batch of each image if the images of a list differ in size."""
+    if not differ_in_size(truth):
+        return [(truth, pred)]
+    if len(truth) != len(pred):
+        msg = f"truth has {plural(len(truth), 'image')}, but pred has {len(pred)}"
+        raise ValueError(msg)
+    return [(t[None], p[None]) for t, p in zip(truth, pred, strict=True)]
+
+
 def shaped(data: Any, name: str) -> Any:
     """The data itself if it has a shape, else the scores of a model's outputs, or an array."""
-    if isinstance(data, tuple) and len({tuple(getattr(item, "shape", ())) for item in data}) > 1:
+    if differ_in_size(data):
+        if name == "truth":
+            shapes = ", ".join(sorted({str(tuple(getattr(x, "shape", ()))) for x in data}))
+            msg = f"truth has arrays of different shapes: {shapes}; count each image by itself"
+            raise ValueError(msg)
         data = first_output(data, name)
     if hasattr(data, "shape"):
         return data
@@ -127,7 +148,7 @@ def check_size(truth: Any, pred: Any, axis: int, *, can_upsample: bool) -> None:
         msg = f"axis={axis} of the hook is out of range for scores of shape {shape}"
         raise ValueError(msg)
     rest = shape[: axis % axes] + shape[axis % axes + 1 :]
-    if None in rest + wanted or rest == wanted:  # sizes may be unknown in a graph
+    if _fit(rest, wanted):
         return
     batched = 0 if axis % axes == 0 else 1
     fix = "resize them"
@@ -141,7 +162,13 @@ def check_size(truth: Any, pred: Any, axis: int, *, can_upsample: bool) -> None:
 
 def fitting_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
     """The axes without which scores have the shape of the truth."""
-    return [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == wanted]
+    return [k for k in range(len(shape)) if _fit(shape[:k] + shape[k + 1 :], wanted)]
+
+
+def _fit(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether shapes may be equal; sizes may be None, unknown, in a graph."""
+    pairs = zip(shape, wanted, strict=False)
+    return len(shape) == len(wanted) and all(a == b or None in (a, b) for a, b in pairs)
 
 
 def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
@@ -154,6 +181,7 @@ def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
     is_single = axis % axes == 0
     spatial = tuple(size) if is_single else tuple(size[1:])
     first = scores.unsqueeze(0) if is_single else scores.movedim(axis, 1)
+    first = first if first.is_floating_point() else first.float()
     if tuple(first.shape[2:]) == spatial or len(spatial) > 3 or not math.prod(first.shape):
         return scores
     mode = ("linear", "bilinear", "trilinear")[len(spatial) - 1]

@@ -104,9 +104,18 @@ class Scoring(ABC):
         return counted.total() if isinstance(counted, Evaluator) else counted
 
     def update(self, counted: Any, truth: Any, pred: Any, **ids: Any) -> None:
-        """Add a batch to an accumulator, with the ids of images if it is one of images."""
-        truth, pred, decision = self.read(truth, pred)
-        counted.update(truth, pred, **decision, **ids)
+        """Add a batch to an accumulator, with the ids of images if it is one of images.
+
+        A list of images of different sizes is added as a whole or, after an error, not at all.
+        """
+        pairs = reading.pairs_of(truth, pred)
+        batch = counted if len(pairs) == 1 else counted.empty()
+        for i, pair in enumerate(pairs):
+            truth, pred, decision = self.read(*pair)
+            own = ids if batch is counted else _ids_of_image(i, len(pairs), **ids)
+            batch.update(truth, pred, **decision, **own)
+        if batch is not counted:
+            counted.merge(batch)
 
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
@@ -173,6 +182,15 @@ class Scoring(ABC):
                 can_upsample = self.upsample is not None
                 reading.check_size(truth, pred, self.axis, can_upsample=can_upsample)
         return truth, pred
+
+
+def _ids_of_image(i: int, images: int, **ids: Any) -> dict[str, Any]:
+    """The id of an image of a list, if the images have ids."""
+    for name, values in ids.items():
+        if len(values) != images:
+            msg = f"got {len(values)} {name} for {images} images; pass one per image"
+            raise ValueError(msg)
+    return {name: [values[i]] for name, values in ids.items()}
 
 
 class Entry(NamedTuple):

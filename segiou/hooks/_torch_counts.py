@@ -13,6 +13,7 @@ from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.device_counts import NUM_MAXIMA, count_on_device, read_counts
 from segiou.counting.device_operations import NONE_MET
+from segiou.hooks._reading import pairs_of
 from segiou.hooks._scoring import MatrixScoring, Scoring
 from segiou.hooks.distributed import DeferredErrors
 
@@ -76,13 +77,23 @@ class TorchCounter:
         if deferred.error is not None and not maxima[_FAILED]:
             deferred.error = None  # of an earlier epoch
         with deferred:
-            truth, pred, decision = self.scoring.read(truth, pred)
-            if self._are_pairs and (is_on_device(truth) or is_on_device(pred)):
-                return self._count_on_device(sums, maxima, truth, pred, decision)
-            return self._count_on_host(sums, truth, pred, decision), maxima
+            pairs = pairs_of(truth, pred)
+            if len(pairs) > 1:  # an error of one image leaves the counts unchanged
+                sums = sums.clone()
+            for pair in pairs:
+                sums, maxima = self._count(sums, maxima, *pair)
+            return sums, maxima
         maxima = maxima.clone()
         maxima[_FAILED] = distributed.get_rank() + 1
         return sums, maxima
+
+    def _count(
+        self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        truth, pred, decision = self.scoring.read(truth, pred)
+        if self._are_pairs and (is_on_device(truth) or is_on_device(pred)):
+            return self._count_on_device(sums, maxima, truth, pred, decision)
+        return self._count_on_host(sums, truth, pred, decision), maxima
 
     def _count_on_device(
         self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any, decision: Any

@@ -76,7 +76,8 @@ class SegmentationScores(Counting, Metric):
         self.counter = TorchCounter(self.scoring)
         self._images: Evaluator = self.scoring.counting(conflict)
         self._has_ids, self._is_checked = ids, False
-        super().__init__(output_transform=output_transform, device=device)
+        # Lists of images stay together, because Ignite splits lists of two items only.
+        super().__init__(output_transform=output_transform, device=device, skip_unrolling=True)
 
     @reinit__is_reduced
     def reset(self) -> None:
@@ -91,10 +92,13 @@ class SegmentationScores(Counting, Metric):
     @not_compiled
     def update(self, output: Any) -> None:
         """Count one ``(y_pred, y)``, or ``(y_pred, y, ids)``."""
-        pred, truth = output[0], output[1]
+        pred, truth, *ids = output
         if self._has_ids:
+            if not ids:
+                msg = "ids=True needs (y_pred, y, ids); return them from output_transform"
+                raise ValueError(msg)
             with self._deferred:
-                self.scoring.update(self._images, truth, pred, ids=output[2])
+                self.scoring.update(self._images, truth, pred, ids=ids[0])
             return
         # A copy, because a state_dict holds the earlier sums.
         sums = self._sums.clone()

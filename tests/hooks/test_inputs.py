@@ -138,6 +138,106 @@ def test_volumes_are_upsampled(torch):
     assert found.counts.matrix.tolist() == [[0, 0], [0, 8]]
 
 
+@pytest.mark.parametrize("name", ["torchmetrics", "ignite", "ignite_by_image", "lightning"])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_images_of_different_sizes_are_all_counted(torch, need, name, kind):
+    """As loaders whose `collate_fn` is ``lambda rows: tuple(zip(*rows))`` give them."""
+    need(name.split("_")[0])
+    generator = torch.Generator().manual_seed(0)
+    sizes = [(6, 7), (4, 9), (6, 7)]
+    truth = kind(torch.randint(0, 3, size, generator=generator) for size in sizes)
+    scores = kind(torch.randn((3, *size), generator=generator) for size in sizes)
+    wanted = ConfusionMatrix(3).update([*truth], [*scores], argmax=1)
+    assert wanted.pixels == 42 + 36 + 42
+    forms = {
+        "scores": (truth, scores),
+        "labels": (truth, kind(one.argmax(0) for one in scores)),
+        "channels": (kind(one[None].float() for one in truth), scores),
+    }
+    for form, (one, other) in forms.items():
+        assert of_each(3, one, other)[name]().matrix.tolist() == wanted.matrix.tolist(), form
+    with pytest.raises(ValueError, match="truth has 3 images, but pred has 2"):
+        of_each(3, truth, scores[:2])[name]()
+
+
+def test_images_of_different_sizes_are_counted_all_or_none(torch):
+    found = metric(2)
+    found.update(torch.tensor([[0, 1]]), torch.tensor([[0, 1]]))
+    right, wrong = torch.zeros((3, 3)).long(), torch.full((4, 3), 7)
+    for scores in ((right, wrong * 0), (torch.zeros(2, 3, 3), torch.zeros(2, 4, 3))):
+        with pytest.raises(ValueError, match=r"neither a class nor ignored: 7 \(12 pixels\)"):
+            found.update(scores, (right, wrong))
+    assert found.counts.matrix.tolist() == [[1, 0], [0, 1]]
+
+
+def test_channels_and_histograms_of_images_of_different_sizes(torch):
+    truth = [torch.ones((1, 2, 3)).long(), torch.zeros((1, 4, 3)).long()]
+    scores = [torch.full(one.shape, 0.7) for one in truth]
+    found = metric(ChannelCounts(1), threshold=0.5)
+    found.update(scores, truth)
+    assert [x.tolist() for x in (found.counts.counts.tp, found.counts.counts.fp)] == [[6], [12]]
+    histogram = metric(ScoreHistogram(2))
+    both = [torch.cat([1 - one, one]) for one in scores]
+    histogram.update(both, [one[0] for one in truth])
+    wanted = ScoreHistogram(2)
+    for one, other in zip(truth, both, strict=True):
+        wanted.update(one[0], other, 0)
+    assert histogram.counts == wanted
+
+
+def test_ids_of_images_of_different_sizes(torch, need):
+    need("ignite")
+    from segiou.hooks.ignite import SegmentationScores
+
+    images = [torch.zeros((3, 3)).long(), torch.ones((4, 3)).long()]
+    found = SegmentationScores(2, ids=True)
+    found.update((images, images, ["a", "b"]))
+    found.update((images[::-1], images[::-1], ["b", "a"]))  # repeated
+    assert found.counts.matrix.tolist() == [[9, 0], [0, 12]]
+    with pytest.raises(ValueError, match="got 1 ids for 2 images; pass one per image"):
+        found.update((images, images, ["c"]))
+    with pytest.raises(ValueError, match=r"ids=True needs \(y_pred, y, ids\)"):
+        found.update((images, images))
+
+
+@pytest.mark.parametrize("name", ["jax", "flax"])
+def test_compiled_code_names_images_of_different_sizes(need, name):
+    need(name)
+    from segiou.hooks import flax, jax
+
+    truth = np.zeros((2, 3), int), np.zeros((4, 3), int)
+    counter = jax.PixelCounter(2)
+    update = {
+        "flax": lambda: flax.SegmentationScores(2).update(logits=truth, labels=truth),
+        "jax": lambda: counter.update(counter.init(), truth, truth),
+    }[name]
+    with pytest.raises(ValueError, match=r"different shapes: \(2, 3\), \(4, 3\); count each image"):
+        update()
+
+
+def test_outputs_of_deep_supervision_are_those_of_the_first_head(torch):
+    truth = torch.tensor([[[0, 1], [1, 0]]])
+    scores = torch.nn.functional.one_hot(truth, 2).movedim(-1, 1).float()
+    for kind in (list, tuple):
+        found = metric(2)
+        found.update(kind([scores, scores[..., :1]]), truth)
+        assert found.counts.matrix.tolist() == [[2, 0], [0, 2]]
+
+
+def test_lists_of_bfloat16(torch):
+    truth = torch.tensor([[[0, 1]], [[1, 1]]])
+    scores = torch.nn.functional.one_hot(truth, 2).movedim(-1, 1).bfloat16()
+    found = metric(2)
+    found.update([*scores], [*truth])
+    assert found.counts.matrix.tolist() == [[1, 0], [0, 3]]
+
+
+def test_integer_scores_are_upsampled(torch):
+    found = metric(2, upsample=True)
+    found.update(torch.tensor([[[[9, 0]], [[0, 9]]]]), torch.tensor([[[0, 0, 1, 1]]]))
+    assert found.counts.matrix.tolist() == [[2, 0], [0, 2]]
+
+
 def test_scores_of_one_image_may_be_of_low_resolution(torch):
     with pytest.raises(ValueError, match=r"\(2, 1, 2\) .*\(2, 4\); pass upsample=True"):
         metric(2, axis=0).update(torch.zeros((2, 1, 2)), torch.zeros((2, 4)).long())
