@@ -6,9 +6,13 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+import numpy as np
+
 from segiou._support.optional import extra_named
+from segiou.counting.arrays import as_array, dtype_name
+from segiou.counting.scores import NanScoresError
 from segiou.hooks._frameworks import evaluation
-from segiou.hooks._reading import first_output, upsampled
+from segiou.hooks._reading import drop_channel, first_output, upsampled
 from segiou.hooks._scoring import ChannelScoring, HistogramScoring, scoring_of
 
 with extra_named("segiou.hooks.huggingface needs transformers and accelerate", "huggingface"):
@@ -24,6 +28,8 @@ __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
 
 #: The value with which the Trainer pads labels if images differ in size.
 _PADDING = -100
+#: Stands for a pixel with a NaN score, which has no class; an error if the pixel is not ignored.
+_NAN = -(1 << 31)
 
 
 def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
@@ -41,7 +47,7 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
     Returns
     -------
     torch.Tensor of int32, shape (N, H, W)
-        Class indices.
+        Class indices; −2³¹ at pixels with a NaN score, for which `ComputeMetrics` raises an error.
 
     Raises
     ------
@@ -58,7 +64,8 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
         raise ValueError(msg)
     pred = torch.empty((len(scores), *labels.shape[-2:]), dtype=torch.int32, device=scores.device)
     for i in range(len(scores)):
-        pred[i] = upsampled(scores[i], tuple(labels.shape[-2:]), 0).argmax(0)
+        best, index = upsampled(scores[i], tuple(labels.shape[-2:]), 0).max(0)
+        pred[i] = index.masked_fill(best.isnan(), _NAN)
     return pred
 
 
@@ -96,21 +103,36 @@ class ComputeMetrics:
     def preprocess_logits_for_metrics(self, logits: Any, labels: Any) -> Any:
         """Reduce logits to what is counted, for the argument of the Trainer of this name.
 
-        Returns class indices in the size of the labels or, with a threshold, scores in it;
-        for histograms, all logits.
+        Returns a label value of the predicted class in the size of the labels or, with a
+        threshold, scores in it; for histograms, all logits.
 
         Parameters
         ----------
         logits, labels
             As for :func:`preprocess_logits_for_metrics`.
+
+        Raises
+        ------
+        ValueError
+            If the logits do not have one channel per class or, with a threshold, a single one.
         """
+        scores = first_output(logits)
         if isinstance(self.scoring, HistogramScoring):
-            return first_output(logits)
+            return scores
         if isinstance(self.scoring, ChannelScoring):
-            return upsampled(first_output(logits), (len(labels), *labels.shape[2:]))
+            return upsampled(scores, (len(labels), *labels.shape[2:]))
         if self.scoring.threshold is None:
-            return preprocess_logits_for_metrics(logits, labels)
-        return upsampled(first_output(logits), tuple(labels.shape))[:, 0]
+            return self._labels(scores, labels)
+        labels = drop_channel(labels, 1, scores)
+        return drop_channel(upsampled(scores, tuple(labels.shape)), 1, labels)
+
+    def _labels(self, logits: Any, labels: Any) -> torch.Tensor:
+        """A value of the predicted class of each pixel."""
+        indices = preprocess_logits_for_metrics(logits, labels)
+        options = self.scoring.options
+        options.check_scores(tuple(logits.shape), 1)
+        values = torch.as_tensor(options.decided_values, dtype=torch.int32, device=indices.device)
+        return torch.where(indices == _NAN, indices, values[indices.clamp(0).long()])
 
     def __call__(
         self, eval_pred: EvalPrediction, compute_result: bool | None = None
@@ -125,8 +147,9 @@ class ComputeMetrics:
         pairs = [*_batches(eval_pred)]
         # A batch of several arrays is added as a whole or, after an error, not at all.
         batch = self.counts if len(pairs) == 1 else self.scoring.empty()
-        for pair in pairs:
-            self.scoring.update(batch, *pair)
+        for truth, pred in pairs:
+            self._check_nan(truth, pred)
+            self.scoring.update(batch, truth, pred)
         if batch is not self.counts:
             self.counts.merge(batch)
         if compute_result is False:
@@ -134,6 +157,14 @@ class ComputeMetrics:
             return {}
         self._running = None
         return self.scoring.values(self.counts, separator="_")
+
+    def _check_nan(self, truth: Any, pred: Any) -> None:
+        """Raise a ValueError for NaN scores that `preprocess_logits_for_metrics` has met."""
+        if dtype_name(pred) not in ("int32", "int64") or not (is_nan := pred == _NAN).any():
+            return
+        is_ignored = np.isin(as_array(truth, "truth"), self.scoring.options.ignore)
+        if number := int((as_array(is_nan, "pred") & ~is_ignored.reshape(is_nan.shape)).sum()):
+            raise NanScoresError(number)
 
 
 def _check_sizes(eval_pred: EvalPrediction, *, are_channels: bool) -> None:

@@ -172,6 +172,86 @@ def test_one_channel_needs_a_threshold(need, evaluate, options):
             evaluate(without, logits, labels, preprocess, **options)
 
 
+def counted(metrics, logits, labels, preprocess):
+    """The counts of an evaluation of one batch, with logits reduced as the Trainer does."""
+    pred = preprocess(logits, labels)
+    metrics(type("P", (), {"predictions": pred.numpy(), "label_ids": labels.numpy()}))
+    return metrics.counts.matrix.tolist()
+
+
+@pytest.mark.parametrize("is_method", [True, False])
+def test_nan_logits_have_no_class(need, is_method):
+    torch = need("torch")
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics, preprocess_logits_for_metrics
+
+    logits = torch.tensor([[0.0, 9, 9, 9], [9, 0, 0, float("nan")]])[None, :, None]
+    labels = torch.tensor([[[1, 0, 255, 1]]])
+    metrics = ComputeMetrics(2, ignore=255, unassigned="count")
+    usual = preprocess_logits_for_metrics
+    preprocess = metrics.preprocess_logits_for_metrics if is_method else usual
+    with pytest.raises(ValueError, match="found NaN scores on 1 pixel; fix the model"):
+        counted(metrics, logits, labels, preprocess)
+    labels[0, 0, 3] = 255  # the pixel is ignored
+    assert counted(metrics, logits, labels, preprocess) == [[1, 0], [0, 1]]
+    of_bytes = torch.tensor([[[1, 0, 0, 0]]], dtype=torch.uint8)
+    assert counted(metrics, of_bytes, labels, lambda pred, _: pred) == [[1, 0], [0, 1]]
+
+
+def test_channels_that_do_not_fit_the_classes(need):
+    torch = need("torch")
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    labels = torch.zeros((1, 4, 6), dtype=torch.int64)
+    for classes, channels in ((3, 2), (2, 3)):
+        metrics = ComputeMetrics(classes)
+        text = rf"\(1, {channels}, 4, 6\) have {channels} channels along axis 1, expected {classes}"
+        with pytest.raises(ValueError, match=text):
+            counted(
+                metrics,
+                torch.zeros((1, channels, 4, 6)),
+                labels,
+                metrics.preprocess_logits_for_metrics,
+            )
+    binary = ComputeMetrics(2, threshold=0.0)
+    for channels in (2, 3):  # instead of one logit per pixel
+        with pytest.raises(ValueError, match=rf"\(1, {channels}, 4, 6\)"):
+            counted(
+                binary,
+                torch.zeros((1, channels, 4, 6)),
+                labels,
+                binary.preprocess_logits_for_metrics,
+            )
+
+
+def test_labels_with_a_channel_and_small_binary_logits(need):
+    torch = need("torch")
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    metrics = ComputeMetrics(2, threshold=0.0)
+    labels = torch.tensor([[[[0, 0, 1, 1]] * 3]])
+    logits = torch.tensor([[[[-1.0, 1.0]]]])
+    found = counted(metrics, logits, labels, metrics.preprocess_logits_for_metrics)
+    assert found == [[6, 0], [0, 6]]
+
+
+def test_logits_of_classes_with_values_of_their_own(need):
+    torch = need("torch")
+    need("transformers")
+    from segiou import LabelSet
+    from segiou.hooks.huggingface import ComputeMetrics
+    from segiou.labels import LabelClass
+
+    labels = LabelSet("odd", (LabelClass("road", (2, 7)), LabelClass("car", (1,))), ignore=(0,))
+    metrics = ComputeMetrics(labels)
+    logits = torch.eye(2)[torch.tensor([0, 1, 1, 0])].T[None, :, None]
+    truth = torch.tensor([[[7, 1, 2, 0]]])
+    found = counted(metrics, logits, truth, metrics.preprocess_logits_for_metrics)
+    assert found == [[1, 1], [0, 1]]
+
+
 @pytest.mark.parametrize("size", [32, 48])  # another height than the largest label, or its own
 @pytest.mark.parametrize("kind", ["labels", "threshold", "histogram"])
 def test_labels_of_several_heights_with_logits_of_one_size(need, evaluate, size, kind):
