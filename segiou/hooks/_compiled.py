@@ -31,6 +31,23 @@ def carry(low: Any, high: Any) -> tuple[Any, Any]:
     return low % BASE, high + low // BASE
 
 
+def as_floats(low: Any, high: Any, xp: Any) -> Any:
+    """Counts in float32, by the operations of Keras; at most their last digits are rounded."""
+    low, high = carry(low, high)
+    return xp.cast(high, "float32") * BASE + xp.cast(low, "float32")
+
+
+def _total(low: Any, high: Any, xp: Any, axis: int | None = None) -> tuple[Any, Any]:
+    """Exact sums of up to 2^21 counts."""
+    ones, more = xp.sum(low % 1024, axis), xp.sum(low // 1024, axis)
+    return carry(more % 1024 * 1024 + ones, xp.sum(high, axis) + more // 1024)
+
+
+def _differences(tp: Any, truth: Any, pred: Any, total: Any) -> tuple[Any, Any, Any, Any]:
+    """TP, FP, FN and TN."""
+    return tp, pred - tp, truth - tp, total - truth - pred + tp
+
+
 class CompiledChannels:
     """Counts batches like :class:`segiou.ChannelCounts`, to the same integers.
 
@@ -128,16 +145,22 @@ class CompiledMatrix(CodeTables):
         super().__init__(ops, Encoding.of_classes(matrix.options))
         self.matrix = matrix
 
-    def counts_of(self, sums: Any, xp: Any) -> tuple[Counts, Any]:
-        """Counts of the classes, and the number of bad values."""
+    def counts_of(self, low: Any, high: Any, xp: Any) -> tuple[Counts, Any]:
+        """Counts of the classes in float32, and the number of bad values.
+
+        Differences are computed in integers. In float32, those of counts above 2^24 are noise.
+        """
         classes = self.matrix.num_classes
-        whole = xp.reshape(sums[:-1], (classes + 2, classes + 1))
-        table, bad = whole[:classes], sums[-1] + xp.sum(whole[-1])
+        sides = [xp.reshape(x[:-1], (classes + 2, classes + 1)) for x in carry(low, high)]
+        tables = [side[:classes] for side in sides]
+        tp, truth = [xp.diagonal(table) for table in tables], _total(*tables, xp, axis=1)
+        pred, total = [side[:-1] for side in _total(*tables, xp, axis=0)], _total(*truth, xp)
+        counts = zip(*map(_differences, tp, truth, pred, total), strict=True)
+        wrong = as_floats(*sides, xp)
+        bad = as_floats(low[-1], high[-1], xp) + xp.sum(wrong[-1])
         if self.encoding.unassigned == "error":
-            bad = bad + xp.sum(table[:, -1])
-        tp, truth = xp.diagonal(table), xp.sum(table, axis=1)
-        pred = xp.sum(table[:, :-1], axis=0)
-        return Counts.trusted(tp, pred - tp, truth - tp, xp.sum(truth) - truth - pred + tp), bad
+            bad = bad + xp.sum(wrong[:classes, -1])
+        return Counts.trusted(*(as_floats(*count, xp) for count in counts)), bad
 
     def read(self, sums: NDArray[np.int64], maxima: Any, batches: int) -> ConfusionMatrix:
         """Counts of sums from a device; raises for undeclared values and unusable scores."""

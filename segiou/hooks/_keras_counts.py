@@ -21,7 +21,7 @@ from segiou.counting.device_operations import (
 )
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.counting.scores import NanScoresError, warn_of_scale
-from segiou.hooks._compiled import BASE, CompiledCounts
+from segiou.hooks._compiled import CompiledCounts, as_floats
 from segiou.hooks._scoring import ChannelScoring, Scoring
 
 
@@ -61,7 +61,7 @@ class _Operations(Operations):
         return ops.reshape(values, (-1,))
 
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
-        """The backend's own argmax; ``keras.ops.argmax`` ranks -0 below 0, which is slow."""
+        """The backend's own argmax; ``keras.ops.argmax`` ranks -0 below 0, and is slow."""
         backend = keras.backend.backend()
         if backend == "jax":
             scores, axis = ops.reshape(scores, three_dimensions(scores.shape, axis)), 1
@@ -70,7 +70,8 @@ class _Operations(Operations):
         if backend == "torch":
             best, labels = scores.max(axis)
             return labels, best
-        return super().argmax(scores, axis)
+        tensorflow: Any = sys.modules["tensorflow"]
+        return tensorflow.argmax(scores, axis, output_type="int32"), ops.max(scores, axis)
 
     def total(self, condition: Any) -> Any:
         """A sum of ones."""
@@ -115,9 +116,11 @@ class KerasCounts(CompiledCounts):
 
     def scores(self, low: Any, high: Any, refused: Any) -> dict[str, Any]:
         """Scores of all batches by name, in float32; NaN if bad values were counted."""
-        low, high, refused = (ops.cast(count, "float32") for count in (low, high, refused))
-        counts, bad = self.tables.counts_of(high * BASE + low, ops)
-        nan_if_bad = ops.where(ops.sum(refused) + bad > 0, float("nan"), 0.0)
+        is_exact = isinstance(self.tables, CodeTables)
+        sums = (low, high) if is_exact else (as_floats(low, high, ops),)
+        counts, bad = self.tables.counts_of(*sums, ops)
+        is_bad = ops.sum(ops.cast(refused, "float32")) + bad > 0
+        nan_if_bad = ops.where(is_bad, float("nan"), 0.0)
         values = self.scoring.values_of(counts, xp=ops)
         return {name: value + nan_if_bad for name, value in values.items()}
 
@@ -172,7 +175,10 @@ def _has_values(tensor: Any) -> bool:
         is_on_device(tensor)
     except TypeError:
         return False
-    return framework_of(tensor) is not None
+    framework = framework_of(tensor)
+    # Variables of TensorFlow are not symbols, but have no values in graphs.
+    is_graph = framework == "tensorflow" and not sys.modules["tensorflow"].executing_eagerly()
+    return framework is not None and not is_graph
 
 
 def number_of(condition: Any) -> Any:

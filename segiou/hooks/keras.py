@@ -199,6 +199,7 @@ class SegmentationScores(Counting, keras.metrics.Metric):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
         """Build from a configuration of :meth:`get_config`."""
+        config = dict(config)
         classes = ClassOptions.from_dict(config.pop("options"))
         if "bins" in config:
             return cls(ScoreHistogram.from_options(classes, config.pop("bins")), **config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -218,11 +218,8 @@ def cohen_kappa(counts: Counts, xp: Any = np) -> Floats:
     >>> round(float(cohen_kappa(Counts(tp=[1, 1], fp=[1, 0], fn=[0, 1], tn=[1, 1]))), 4)
     0.4
     """
-    labelled = _labelled(counts, "cohen_kappa", xp)
-    return ratio(
-        labelled.covariance,
-        xp.sum(labelled.truth * (labelled.total[..., None] - labelled.pred), -1),
-    )
+    tp, _, fn, tn = labelled = _labelled(counts, "cohen_kappa", xp)
+    return ratio(_covariance(labelled, xp), xp.sum((tp + fn) * (tn + fn), -1))
 
 
 def matthews_correlation(counts: Counts, xp: Any = np) -> Floats:
@@ -254,12 +251,13 @@ def matthews_correlation(counts: Counts, xp: Any = np) -> Floats:
     >>> float(matthews_correlation(Counts(tp=[2, 2], fp=[0, 0], fn=[0, 0], tn=[2, 2])))
     1.0
     """
-    labelled = _labelled(counts, "matthews_correlation", xp)
+    tp, fp, fn, tn = labelled = _labelled(counts, "matthews_correlation", xp)
     # s² − Σ x² = Σ x (s − x), and the sum of products does not cancel.
-    spread_truth = xp.sum(labelled.truth * (labelled.total[..., None] - labelled.truth), -1)
-    spread_pred = xp.sum(labelled.pred * (labelled.total[..., None] - labelled.pred), -1)
-    spread_pred = spread_pred + labelled.unassigned * (labelled.total - labelled.unassigned)
-    return ratio(labelled.covariance, xp.sqrt(spread_pred * spread_truth))
+    spread_truth = xp.sum((tp + fn) * (fp + tn), -1)
+    spread_pred = xp.sum((tp + fp) * (fn + tn), -1)
+    unassigned = xp.sum(fn, -1) - xp.sum(fp, -1)
+    spread_pred = spread_pred + unassigned * xp.sum(tp + fp, -1)
+    return ratio(_covariance(labelled, xp), xp.sqrt(spread_pred * spread_truth))
 
 
 def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None) -> Floats:
@@ -319,33 +317,22 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
     return ratio(2 * np.minimum(t, p).sum(axis), (t + p).sum(axis))
 
 
-class _Labelled(NamedTuple):
-    """Numbers of pixels, or shares of them."""
-
-    total: Floats
-    truth: Floats
-    pred: Floats
-    unassigned: Floats
-    covariance: Floats
-    """Σ (TP·TN − FP·FN)."""
-
-
-def _labelled(counts: Counts, what: str, xp: Any) -> _Labelled:
-    """Pixels of a labelling; their shares if they are tensors, whose products stay in float32."""
+def _labelled(counts: Counts, what: str, xp: Any) -> tuple[Floats, Floats, Floats, Floats]:
+    """TP, FP, FN and TN as floats; shares if they are tensors, whose products stay in float32."""
     check_counts(counts)
     labelled = xp.sum(counts.truth, -1)
-    unassigned = labelled - xp.sum(counts.pred, -1)
     if xp is np:
         _check_labelled(counts, labelled, what)
-        # Products of pixel counts can exceed int64.
-        known = tuple(x.astype(np.float64) for x in counts._arrays)
-        labelled, unassigned = (np.asarray(x, np.float64) for x in (labelled, unassigned))
-    else:
-        known = tuple(x / labelled for x in counts._arrays)
-        labelled, unassigned = labelled / labelled, unassigned / labelled
-    tp, fp, fn, tn = known
-    covariance = xp.sum(tp * tn - fp * fn, -1)
-    return _Labelled(labelled, tp + fn, tp + fp, unassigned, covariance)
+    # Products of pixel counts can exceed int64.
+    tp, fp, fn, tn = (x.astype(np.float64) if xp is np else x / labelled for x in counts._arrays)
+    return tp, fp, fn, tn
+
+
+def _covariance(labelled: tuple[Floats, Floats, Floats, Floats], xp: Any) -> Floats:
+    """Σ (TP·TN − FP·FN)."""
+    tp, fp, fn, tn = labelled
+    covariance: Floats = xp.sum(tp * tn - fp * fn, -1)
+    return covariance
 
 
 def _check_labelled(counts: Counts, labelled: Any, what: str) -> None:

@@ -70,3 +70,53 @@ def test_overlapping_channels_of_keras(need, run_python, backend):
     need("jax")
     found = run_python(CHANNELS_OF_KERAS, KERAS_BACKEND=backend)
     assert all("channels along axis -1" in text and "ChannelCounts(" in text for text in found)
+
+
+VALUES_OF_KERAS = """
+import json
+import keras
+import numpy as np
+from segiou.hooks.keras import SegmentationScores
+
+# Ties of -0 and 0, which keras.ops.argmax ranks.
+truth = np.zeros((2, 2, 3), int)
+scores = np.tile(np.float32([-0.0, 0.0, -1.0]), (2, 2, 3, 1))
+metric = SegmentationScores(3)
+model = keras.Sequential([keras.Input((2, 3, 3)), keras.layers.Identity()])
+model.compile(loss=lambda t, p: keras.ops.mean(p, axis=-1), metrics=[metric])
+model.evaluate(scores, truth, verbose=0)
+ties = metric.counts.matrix.tolist()
+config = metric.get_config()
+SegmentationScores.from_config(config)
+names = ["specificity", "cohen_kappa", "matthews_correlation", "precision", "recall"]
+rare = SegmentationScores(2, scores=names)
+table = np.zeros((4, 3), np.int64)
+table[:2, :2] = [[4_000_000_000, 7], [5, 3]]
+for part, values in ((rare.low, table % 2**20), (rare.high, table // 2**20)):
+    part.assign(np.append(values.ravel(), 0))
+values = {name: float(value) for name, value in rare.result().items()}
+print(json.dumps([ties, config == metric.get_config(), values]))
+"""
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+def test_values_of_keras(need_keras, run_python, backend):
+    need_keras(backend)
+    ties, is_unchanged, found = run_python(VALUES_OF_KERAS, KERAS_BACKEND=backend)
+    assert ties == [[12, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert is_unchanged
+    # Classes of 4e9 + 7 and 8 pixels: float32 rounds the first to a multiple of 256.
+    a, b, c, d = 4_000_000_000, 7, 5, 3
+    kappa = 2 * (a * d - b * c) / ((a + b) * (b + d) + (c + d) * (a + c))
+    matthews = (a * d - b * c) / ((a + b) * (c + d) * (a + c) * (b + d)) ** 0.5
+    wanted = {
+        "specificity/0": d / (c + d),
+        "specificity/1": a / (a + b),
+        "cohen_kappa": kappa,
+        "matthews_correlation": matthews,
+        "precision/0": a / (a + c),
+        "precision/1": d / (b + d),
+        "recall/0": a / (a + b),
+        "recall/1": d / (c + d),
+    }
+    assert found == pytest.approx(wanted, rel=1e-6)
