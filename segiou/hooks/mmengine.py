@@ -88,9 +88,10 @@ class SegmentationScores(BaseMetric):
             self.results += [self.scoring.cells(*pair) for pair in pairs]
 
     def _pixels(self, sample: dict[str, Any], key: str) -> Any:
-        """The pixels of an entry of a data sample, without an axis of one label map."""
+        """The pixels of an entry of a data sample, without the first axis of one label map."""
         pixels = _data_of(sample, key)
-        return pixels if isinstance(self.scoring, ChannelScoring) else pixels.squeeze(0)
+        is_plain = isinstance(self.scoring, ChannelScoring) or len(pixels.shape) < 3
+        return pixels if is_plain or pixels.shape[0] != 1 else pixels[0]
 
     def evaluate(self, size: int) -> dict[str, float]:
         """The scores of the whole data set; an error of `process` is raised on all processes."""

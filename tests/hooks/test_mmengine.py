@@ -259,3 +259,18 @@ def test_an_error_of_one_process_raises_on_all_and_the_next_epoch_counts(need, r
     assert "process 1 could not" in first["said"][0]
     assert "9 (1 pixel)" in second["said"][0]
     assert first["said"][1] == second["said"][1] == scores
+
+
+def test_arrays_of_numpy_and_images_of_one_row(need):
+    need("mmengine")
+    from segiou.hooks.mmengine import SegmentationScores
+
+    truth = np.array([[0, 1, 2, 2]])
+    scores = np.moveaxis(np.eye(3, dtype=np.float32)[[[0, 1, 2, 0]]], -1, 0)
+    forms = [(t, p) for t in (truth, truth[None]) for p in (truth, truth[None], scores)]
+    for t, p in forms:
+        metric = SegmentationScores(3)
+        metric.process(None, [{"gt_sem_seg": {"data": t}, "pred_sem_seg": {"data": p}}])
+        metric.evaluate(1)
+        wrong = int(p is scores)
+        assert metric.counts.matrix.tolist() == [[1, 0, 0], [0, 1, 0], [wrong, 0, 2 - wrong]]
