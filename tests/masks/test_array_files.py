@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import struct
 import sys
+import zlib
 
 import numpy as np
 import pytest
 import scipy.io
+import scipy.sparse
 from hypothesis import HealthCheck, given, settings, strategies as st
 from mask_files import required, write_masks
 
@@ -244,3 +247,48 @@ def test_arrays_without_pixels_are_an_error(tmp_path, values):
     how = {"labels": 2, "array_axes": "zyx"}
     with pytest.raises(segiou.DataError, match=r"(has|have) shape \(.*\), which has no pixels"):
         segiou.score_folder(tmp_path / "t", tmp_path / "p", **how)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "words"),
+    [
+        (176, 14, "unknown type 14 of an element"),  # of the values: SciPy ended with a crash
+        (176, 255, "unknown type 255 of an element"),
+        (177, 1, "unknown type 258 of an element"),
+        (145, 8, "an array has 4 elements; expected 5"),  # complex, without the other part
+        (128, 99, "unknown type 99 of an element"),
+    ],
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_types_that_are_not_those_of_matlab(at, value, words, is_packed):
+    """SciPy takes the address of a type from a table, whatever its number."""
+    data = bytearray(matlab({"m": TRUTH}))
+    data[at] = value
+    if is_packed:
+        packed = zlib.compress(data[128:])
+        data[128:] = struct.pack("<II", 15, len(packed)) + packed
+    with pytest.raises(MaskError, match=f"is a corrupt MATLAB file: {words}"):
+        from_bytes(bytes(data), "a.mat")
+
+
+def test_cells_that_declare_more_than_they_contain():
+    """SciPy made place for as many, which took all memory."""
+    data = bytearray(matlab({"c": np.array([TRUTH, PRED[:2]], object)}))
+    axes = data.index(struct.pack("<II", 1, 2))
+    data[axes : axes + 8] = struct.pack("<II", 1 << 14, 1 << 14)
+    with pytest.raises(MaskError, match=r"declares 268435456 arrays that it does not contain"):
+        from_bytes(bytes(data), "a.mat", key="c{1}")
+
+
+def test_files_of_matlab_in_each_form_are_not_refused():
+    arrays = {
+        "sparse": scipy.sparse.csc_matrix(TRUTH.astype(float)),
+        "complex": TRUTH * 1j,
+        "text": "hut",
+        "struct": {"a": {"b": TRUTH}, "c": np.array([TRUTH, "x", 1], object)},
+        "none": np.zeros((0, 0)),
+        "m": TRUTH,
+    }
+    for options in ({}, {"do_compression": True}):
+        found = from_bytes(matlab(arrays, **options), "a.mat", key="struct.a.b").values
+        np.testing.assert_array_equal(found, TRUTH)
