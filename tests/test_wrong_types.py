@@ -35,6 +35,8 @@ WRONG_KINDS = [
     (lambda: segiou.bootstrap(RUN.total()), "a ConfusionMatrix has no per-image counts"),
     (lambda: segiou.bootstrap(RUN.counts, "iou", level="95"), r"level must be a number, not str"),
     (lambda: segiou.bootstrap("run.sqlite"), "not str .*open a run file with segiou.Run.open"),
+    (lambda: RUN.report().score(None), "name must be text, not NoneType"),
+    (lambda: RUN.report().score("iou", 1), "row must be text, not int"),
     (lambda: segiou.bootstrap(RUN.counts, 3), "metric must be the name of a metric or a function"),
     (lambda: segiou.bootstrap(RUN.counts, groups="drive"), "groups must be a sequence.*not str"),
     (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou._support.arguments import check_kind
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, Nouns, did_you_mean, nouns
 from segiou.analysis.gap.baselines import majority_class, majority_counts
@@ -243,6 +244,8 @@ class ReportNumbers(Drawable):
 
         Raises
         ------
+        TypeError
+            If the name or the row is not text.
         ValueError
             If the report does not have the score, the class or the structure.
 
@@ -253,6 +256,8 @@ class ReportNumbers(Drawable):
         >>> report.score("pixel_accuracy"), report.score("iou:road"), report.score("iou", "road")
         (0.75, 0.5, 0.5)
         """
+        for what, text in {"name": name, "row": row}.items():
+            check_kind(what, text, str, "text")
         score_name = read_name(f"{name}:{row}" if row else name, self.scores_by_name)
         score = self.scores_by_name.get(score_name.score)
         if score is None:

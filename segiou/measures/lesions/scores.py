@@ -199,8 +199,9 @@ def _regions(
 def _check_known(name: str, regions: Mapping[str, tuple[int, ...]], present: set[int]) -> None:
     """Raise an error if a label is not in any region of a challenge."""
     if unknown := present.difference(*regions.values()):
+        noun, verb = ("label", "is") if len(unknown) == 1 else ("labels", "are")
         msg = (
-            f"label {listed([*map(str, sorted(unknown))], 8)} is not in any region of "
+            f"{noun} {listed([*map(str, sorted(unknown))], 8)} {verb} not in any region of "
             f"{name!r}: {dict(regions)}; relabel the masks, or pass a LesionProtocol with "
             "different regions"
         )

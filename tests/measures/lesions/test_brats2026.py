@@ -61,7 +61,7 @@ def test_meningiomas_by_hand():
     assert found["et"]["surface_dice"] == (4 / 8 + 1) / 2
     gtv = lesion_scores(truth == 1, pred == 1, spacing=1, protocol="brats2026-menrt")["gtv"]
     assert (gtv["tp"], gtv["dice"], gtv["hausdorff_95"]) == (1, 1.0, 0.0)
-    with pytest.raises(ValueError, match="label 2 and 3 is not in any region"):
+    with pytest.raises(ValueError, match="labels 2 and 3 are not in any region"):
         lesion_scores(truth, pred, spacing=1, protocol="brats2026-menrt")
 
 
