@@ -117,7 +117,7 @@ def panel(
     if width is not None:
         check_number("width", width, 1, 100)
     colors = ErrorColors.of(several[0], of)
-    if isinstance(ids, Integral):
+    if isinstance(ids, (int, Integral)):  # also of NumPy
         chosen = worst_ids(several, check_integer("ids", ids, 1), of)
     else:
         chosen = _items("ids", ids, str)
