@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 
@@ -12,3 +13,18 @@ def composed(name: str) -> str:
     True
     """
     return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def compiled(pattern: str, refusal: str) -> re.Pattern[str]:
+    """A regular expression; ValueError, which begins with the refusal, if it is none.
+
+    >>> compiled("(a", "'(a' is not a regular expression")
+    Traceback (most recent call last):
+        ...
+    ValueError: '(a' is not a regular expression: missing ), unterminated subpattern at position 0
+    """
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        msg = f"{refusal}: {error}"
+        raise ValueError(msg) from None

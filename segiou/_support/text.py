@@ -235,6 +235,16 @@ def plain(value: Any) -> Any:
     return value
 
 
+class Plain:
+    """A dataclass with plain values."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None if undefined."""
+        return dict(plain(self))
+
+
 def without_numpy(value: Any) -> Any:
     """Convert the arrays and numbers of NumPy in nested data to those of Python.
 

@@ -136,20 +136,19 @@ class Caution(NamedTuple):
     """Limit of an interval or a test, and the option that removes it."""
 
     text: str
-    option: str = ""
-    rest: str = ""
-    """Ends the sentence about the option."""
-    argument: str = ""
-    """The option in Python."""
+    image: str = ""
+    """What an image is called, if declaring images independent removes the limit."""
+    is_python: bool = False
+    """Whether the argument is named, not the option of the command line."""
 
     def __str__(self) -> str:
-        use = f" Use {self.option}{self.rest}." if self.option else ""
-        return f"{printable(self.text)}.{use} {see('intervals')}"
+        independent = f" Use {DECLARED[self.is_python]} if the {self.image}s are independent."
+        return f"{printable(self.text)}.{independent if self.image else ''} {see('intervals')}"
 
     @property
     def in_python(self) -> Caution:
         """The same with the argument."""
-        return self._replace(option=self.argument)
+        return self._replace(is_python=True)
 
 
 def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
@@ -269,7 +268,7 @@ class Design:
             return Caution(
                 f"the largest {kind} has {percent(largest)} of the {image}s, so the interval is "
                 "probably too narrow",
-                *(self._if_independent(image) if kind == "sequence" else ()),
+                image if kind == "sequence" else "",
             )
         if self.dependence is None or kind == "sequence":
             return None
@@ -279,18 +278,14 @@ class Design:
         if kind == "image":
             return Caution(
                 f"dependence cannot be judged from {images} {image}s of {origin}",
-                *self._if_independent(image),
+                image,
             )
         if kind == "batch" and images < _LEAST_IN_ONE:
             return Caution(
                 f"only {images} {image}s of {origin}, so the interval is a rough guide",
-                *(self._if_independent(image) if self.dependence.pattern else ()),
+                image if self.dependence.pattern else "",
             )
         return None
-
-    def _if_independent(self, image: str) -> tuple[str, str, str]:
-        """The option that declares images independent, with its condition, and the argument."""
-        return DECLARED[0], f" if the {image}s are independent", DECLARED[1]
 
     def _unequal(self) -> float:
         """Share of the largest unit if the sizes are too unequal, else 0."""

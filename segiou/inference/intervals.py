@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -118,9 +117,18 @@ class OverUnits:
         return text.nouns(self._pixel_unit)[1]
 
     @property
+    def _unit(self) -> str:
+        """What a unit is called."""
+        return self._image if self.unit == "image" else self.unit
+
+    @property
     def _kind(self) -> str:
         """The plural of the unit."""
         return plural_of(self.unit, self._image)
+
+    def _several(self, number: int) -> str:
+        """A number of units in words."""
+        return text.plural(number, self._unit, self._kind)
 
     @property
     def units_text(self) -> str:
@@ -133,10 +141,13 @@ class OverUnits:
             )
         single = 0 if self.dependence is None else self.dependence.single
         if self.unit != "sequence" or not single:
-            kind = self._image if self.unit == "image" else self.unit
-            return text.plural(self.units, kind)
+            return self._several(self.units)
         rest = text.plural(single, f"single {self._image}")
         return f"{text.plural(self.units - single, 'sequence')} and {rest}"
+
+    def _shown(self, value: float) -> str:
+        """A score in a sentence."""
+        return numbers.shown(value, self.score_unit, "undefined")
 
     @property
     def too_few(self) -> bool:
@@ -428,7 +439,8 @@ def confidence_intervals(
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = how.drawn([prepared])[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)
-    overall, *classes = _intervals_of(prepared, limits)
+    rows = limits.rows(name=prepared.names, value=limits.values, units=prepared.seen)
+    overall, *classes = (Interval(**row) for row in rows)
     return Intervals(
         metric=prepared.score.name,
         aggregate=prepared.aggregate,
@@ -501,21 +513,6 @@ def unit_attributes(design: Design, blocks: BlockLength | None, pixel_unit: str)
     }
 
 
-def _intervals_of(score: Statistic, limits: Limits) -> list[Interval]:
-    """The interval of a score, and those of its classes."""
-    rows = text.records(
-        name=score.names,
-        value=limits.values,
-        low=limits.low,
-        high=limits.high,
-        standard_error=limits.standard_error,
-        units=score.seen,
-        freedom=limits.freedom,
-        undefined_share=limits.undefined_share,
-    )
-    return [Interval(**row) for row in rows]
-
-
 def limits_by(
     method: str,
     score: Statistic,
@@ -560,8 +557,8 @@ def _unseen(
 
 def _overall_sentence(intervals: Intervals) -> str:
     score = intervals.overall
-    show = partial(numbers.shown, unit=intervals.score_unit, undefined="undefined")
-    start = f"{text.capital(score.name)} is {show(score.value)} on {intervals.units_text}"
+    value = f"{text.capital(score.name)} is {intervals._shown(score.value)}"
+    start = f"{value} on {intervals.units_text}"
     if np.isnan(score.low):
         return f"{start} (no interval)."
     level, method = numbers.short_percent(intervals.level), METHOD_WORDS[intervals.overall_method]

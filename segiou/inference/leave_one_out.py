@@ -152,13 +152,12 @@ class Jackknife:
     @np.errstate(invalid="ignore")  # of infinite distances
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class, at a two-sided level."""
-        tail, score, error = (1 - level) / 2, self.score, self.class_errors()
-        error[0], freedom = score.error, self.freedom()
+        tail, score, freedom = (1 - level) / 2, self.score, self.freedom()
         t = np.asarray(student(freedom, tail))
         down, up = self.class_reach(slice(None), t, tail)
         down[0], up[0] = score.reach_at(float(t[0]), tail)
         low, high = wide_limits(self.values - down, self.values + up, self.bounds)
-        return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan))
+        return Limits(self.values, low, high, self.errors(), freedom, np.full(len(low), np.nan))
 
     def arms(self, columns: Any, t: Any) -> tuple[Floats, Floats]:
         """Distances of limits on the score's scale, in units of t standard errors."""
@@ -175,6 +174,12 @@ class Jackknife:
         error = np.sqrt(self.variance)
         error[(self.seen < 2) | ~np.isfinite(self.values)] = np.nan
         return error
+
+    def errors(self) -> Floats:
+        """Standard errors of the score and of each class, (1 + C,)."""
+        errors = self.class_errors()
+        errors[0] = self.score.error
+        return errors
 
     def class_reach(self, columns: Any, t: Any, tail: float) -> tuple[Floats, Floats]:
         """Distances of the limits of classes from their values, by Student's t and its tail."""

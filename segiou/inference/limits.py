@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from segiou._support.numbers import number_of
+from segiou._support.text import records
 from segiou.inference.statistics import Statistic
 from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats
@@ -33,17 +34,15 @@ class Scale(NamedTuple):
         return self.inverse(centre - move), self.inverse(centre + move)
 
 
-def _logit(x: Floats) -> Floats:
-    return np.log(x) - np.log1p(-x)
-
-
-def _expit(z: Floats) -> Floats:
-    return 1 / (1 + np.exp(-z))
-
-
 SCALES = {
     "identity": Scale(lambda x: x, lambda z: z, np.ones_like, -np.inf, np.inf),
-    "logit": Scale(_logit, _expit, lambda x: 1 / (x * (1 - x)), 0.0, 1.0),
+    "logit": Scale(
+        lambda x: np.log(x) - np.log1p(-x),
+        lambda z: 1 / (1 + np.exp(-z)),
+        lambda x: 1 / (x * (1 - x)),
+        0.0,
+        1.0,
+    ),
     "fisher": Scale(np.arctanh, np.tanh, lambda x: 1 / (1 - x * x), -1.0, 1.0),
     "log": Scale(np.log, np.exp, lambda x: 1 / x, 0.0, np.inf),
 }
@@ -73,6 +72,17 @@ class Limits:
     standard_error: Floats
     freedom: Floats
     undefined_share: Floats
+
+    def rows(self, **more: Any) -> Iterator[dict[str, Any]]:
+        """The limits of the score, then of each class, by name, with more columns."""
+        return records(
+            low=self.low,
+            high=self.high,
+            standard_error=self.standard_error,
+            freedom=self.freedom,
+            undefined_share=self.undefined_share,
+            **more,
+        )
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind, read_several
-from segiou._support.names import composed
+from segiou._support.names import compiled, composed
 from segiou._support.numbers import number_in
 from segiou._support.table_files import (
     Row,
@@ -133,8 +133,7 @@ def metadata_of(
             if key is not None:
                 msg = f"key={key!r} applies to tables, but {str(by)!r} is a pattern; omit key"
                 raise ValueError(msg)
-            table = _Table(str(by), ids, _pattern_rows(str(by), ids), bins or {})
-            return table.metadata(names)
+            return _metadata(str(by), ids, _pattern_rows(str(by), ids), bins or {}, names)
         path, heads = place
         if names is None and heads:
             names = [name.strip() for name in heads.split(",")]
@@ -142,7 +141,7 @@ def metadata_of(
     else:
         rows = rows_of(by, where)
     head, matched = _Match(where, ids, rows, key, names).rows()
-    return _Table(where, ids, matched, bins or {}).metadata(names, head)
+    return _metadata(where, ids, matched, bins or {}, names, head)
 
 
 def column_of(source: str, ids: Sequence[str]) -> tuple[str, ...] | None:
@@ -174,11 +173,8 @@ def _column(path: Path, name: str, _changed: int, ids: tuple[str, ...]) -> tuple
 
 def _pattern_rows(pattern: str, ids: Sequence[str]) -> list[Row]:
     """Named groups of a regular expression in ids."""
-    try:
-        searched = re.compile(pattern)
-    except re.error as error:
-        msg = f"{pattern!r} is neither a metadata file nor a regular expression: {error}"
-        raise ValueError(msg) from None
+    refusal = f"{pattern!r} is neither a metadata file nor a regular expression"
+    searched = compiled(pattern, refusal)
     if not searched.groupindex:
         msg = (
             f"{pattern!r} is not a metadata file (CSV, TSV, JSON, JSON Lines, Parquet), and as a "
@@ -263,11 +259,7 @@ class _Match:
     def _key_of(self, id: str) -> str:
         if self.key is None:
             return id
-        try:
-            match = re.search(self.key, id)
-        except re.error as error:
-            msg = f"the key {self.key!r} is not a regular expression: {error}"
-            raise ValueError(msg) from None
+        match = compiled(self.key, f"the key {self.key!r} is not a regular expression").search(id)
         if match is None:
             return ""
         return str((match[1] if match.re.groups else match[0]) or "")
@@ -322,61 +314,56 @@ class _Match:
         return first
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """A row for every id."""
-
-    where: str
-    ids: Sequence[str]
-    rows: list[Row]
-    bins: Mapping[str, Any]
-
-    def metadata(self, columns: Sequence[str] | None, key: str | None = None) -> Metadata:
-        """The columns with slices."""
-        # A column without a name is an index, as pandas writes it.
-        heads = [head for head in dict.fromkeys(chain(*self.rows)) if head not in (key, "")]
-        check_columns(self.where, (*(columns or ()), *self.bins), heads)
-        kept: list[MetadataColumn] = []
-        missing: dict[str, int] = {}
-        skipped: dict[str, str] = {}
-        for name in dict.fromkeys(columns or heads):
-            column = self._column(name)
-            if isinstance(column, MetadataColumn):
-                kept.append(column)
-                if lost := int((column.codes < 0).sum()):
-                    missing[name] = lost
-            elif name in self.bins or (
-                columns is not None and not column.startswith(("has one value", "is empty"))
-            ):
-                msg = f"{self.where}: column {name!r} {column}"
-                raise ValueError(msg)
-            else:
-                skipped[name] = column
-        if not kept:
-            why = "; ".join(f"{name} {reason}" for name, reason in skipped.items())
-            ids = plural(len(self.ids), "id")
-            msg = f"{self.where}: no column divides the {ids} ({why or 'no columns'})"
+def _metadata(
+    where: str,
+    ids: Sequence[str],
+    rows: list[Row],
+    bins: Mapping[str, Any],
+    columns: Sequence[str] | None,
+    key: str | None = None,
+) -> Metadata:
+    """The columns with slices, from a row for every id."""
+    # A column without a name is an index, as pandas writes it.
+    heads = [head for head in dict.fromkeys(chain(*rows)) if head not in (key, "")]
+    check_columns(where, (*(columns or ()), *bins), heads)
+    kept: list[MetadataColumn] = []
+    skipped: dict[str, str] = {}
+    for name in dict.fromkeys(columns or heads):
+        column = _column_of(name, rows, bins.get(name))
+        if isinstance(column, MetadataColumn):
+            kept.append(column)
+        elif name in bins or (
+            columns is not None and not column.startswith(("has one value", "is empty"))
+        ):
+            msg = f"{where}: column {name!r} {column}"
             raise ValueError(msg)
-        named = "" if key is None else key or "without a name"
-        return Metadata(tuple(kept), missing, skipped, named, self.ids)
+        else:
+            skipped[name] = column
+    if not kept:
+        why = "; ".join(f"{name} {reason}" for name, reason in skipped.items())
+        msg = f"{where}: no column divides the {plural(len(ids), 'id')} ({why or 'no columns'})"
+        raise ValueError(msg)
+    missing = {kind.name: lost for kind in kept if (lost := int((kind.codes < 0).sum()))}
+    named = "" if key is None else key or "without a name"
+    return Metadata(tuple(kept), missing, skipped, named, ids)
 
-    def _column(self, name: str) -> MetadataColumn | str:
-        """A column, or why it has no slices."""
-        known: dict[Any, list[str]] = {}
-        cells = [_texts(row.get(name), known) for row in self.rows]
-        values = set(chain(*cells))
-        if not values:
-            return "is empty"
-        if len(values) == 1:
-            return f"has one value ({next(iter(values))})"
-        bins = self.bins.get(name)
-        if (bins is not None or len(values) > _FEW_NUMBERS) and (numbers := _numbers(cells)):
-            return _binned(name, numbers, bins)
-        if bins is not None:
-            return f"has text ({min(values)}), which cannot be divided into bins"
-        if len(values) > MOST_VALUES:
-            return f"has {len(values)} values (at most {MOST_VALUES}); name a coarser column"
-        return _coded(name, cells, sorted(values, key=_natural))
+
+def _column_of(name: str, rows: list[Row], bins: Any) -> MetadataColumn | str:
+    """A column, or why it has no slices."""
+    known: dict[Any, list[str]] = {}
+    cells = [_texts(row.get(name), known) for row in rows]
+    values = set(chain(*cells))
+    if not values:
+        return "is empty"
+    if len(values) == 1:
+        return f"has one value ({next(iter(values))})"
+    if (bins is not None or len(values) > _FEW_NUMBERS) and (numbers := _numbers(cells)):
+        return _binned(name, numbers, bins)
+    if bins is not None:
+        return f"has text ({min(values)}), which cannot be divided into bins"
+    if len(values) > MOST_VALUES:
+        return f"has {len(values)} values (at most {MOST_VALUES}); name a coarser column"
+    return _coded(name, cells, sorted(values, key=_natural))
 
 
 def _coded(name: str, cells: list[list[str]], values: list[str]) -> MetadataColumn:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from segiou._support.arguments import check_number
 from segiou.inference.limits import SCALES
 from segiou.inference.student import student
-from segiou.metrics.ratio import Floats
 
 
 def median_limits(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
@@ -105,18 +104,14 @@ def worst_mean_limits(
     if number < 2:
         return math.nan, math.nan
     value = ranked[:number].mean()
-    error = math.sqrt(float(_worst_variance(ranked, number)) * n / (n - 1))
+    # Without one of the worst cases, the next one joins them: the share of cases stays the same.
+    following = ranked[number] if number < n else value
+    changes = np.zeros(n)
+    changes[:number] = (following - ranked[:number]) / number
+    variance = float(((changes - changes.mean()) ** 2).sum())
+    error = math.sqrt(variance * n / (n - 1))
     if not 0 < value < 1 or error == 0:
         return math.nan, math.nan
     reach = float(student(number - 1.0, (1 - level) / 2)) * error
     low, high = SCALES["logit"].ends(value, reach)
     return float(low), float(high)
-
-
-def _worst_variance(ranked: Floats, number: int) -> float:
-    """Sum over left-out cases of the squared change of the mean of the worst."""
-    # Without one of the worst cases, the next one joins them: the share of cases stays the same.
-    following = ranked[number] if number < len(ranked) else ranked[:number].mean()
-    changes = np.zeros(len(ranked))
-    changes[:number] = (following - ranked[:number]) / number
-    return float(((changes - changes.mean()) ** 2).sum())

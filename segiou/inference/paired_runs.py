@@ -80,16 +80,15 @@ class SameImages(NamedTuple):
     def scored(self, metric: Metric) -> list[ScoredImages]:
         """Images of each run with the counts of the metric: pixels, or parts of a measure."""
         (named, key), scored = read_metric(self.runs[0], metric), []
-        for run, name, counts, ids in zip(
-            self.runs, self.names, self.counts, self.ids, strict=True
-        ):
+        rule = metric, self.protocol, self.class_names, self.include
+        every = zip(self.runs, self.names, self.counts, self.ids, strict=True)
+        for run, name, counts, ids in every:
             images = images_of_name(run, named, self.protocol, name, key)
             if images is None:
-                options = metric, self.protocol, self.class_names, self.include
-                unit = unit_of_pixels(run)
-                scored.append(scored_counts(counts, *options, ids, pixel_unit=unit))
-                continue
-            scored.append(images.in_order(ids))
+                images = scored_counts(counts, *rule, ids, pixel_unit=unit_of_pixels(run))
+            else:
+                images = images.in_order(ids)
+            scored.append(images)
         if key is not None:
             _check_plans(self.runs, self.names, key)
         return scored

@@ -216,11 +216,11 @@ def sample_sizes(
     prepared = scored.over(design.units, aggregate)
     _check(half_width, prepared)
     left_out = Jackknife.of(prepared)
-    error = _errors(left_out)
+    error = left_out.errors()
     effect = np.full(len(error), np.nan)
     if design.units.kind != "image":
         with np.errstate(invalid="ignore", divide="ignore"):
-            effect = (error / _errors(Jackknife.of(scored.over(design.images, aggregate)))) ** 2
+            effect = (error / Jackknife.of(scored.over(design.images, aggregate)).errors()) ** 2
     plan = _Plan(left_out, error, level, float(half_width))
     overall, *classes = _rows(plan, np.where(np.isfinite(effect), effect, np.nan), number)
     return SampleSizes(
@@ -258,13 +258,6 @@ def _check(half_width: object, score: Statistic) -> None:
             f"{width / 100:g}"
         )
         raise ValueError(msg)
-
-
-def _errors(left_out: Jackknife) -> Floats:
-    """Standard errors of the score and of each class, (1 + C,)."""
-    errors = left_out.class_errors()
-    errors[0] = left_out.score.error
-    return errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,8 +371,8 @@ def _answer(sizes: SampleSizes) -> list[str]:
     if row.needed is None:
         return [f"The run does not show how many {sizes._kind} give {row.name} a {wanted}."]
     limits = "" if row.low is None else f" ({share} {_range(row)})"
-    number = f"{text.plural(row.needed, *_nouns(sizes))}{limits}"
-    now = f"{text.plural(sizes.units, *_nouns(sizes))} of the run"
+    number = f"{sizes._several(row.needed)}{limits}"
+    now = f"{sizes._several(sizes.units)} of the run"
     said = [f"{text.capital(row.name)} has a {wanted} with about {number}."]
     if math.isfinite(row.half_width):
         said.append(f"The {now} give ± {_width(row.half_width, unit, '')}.")
@@ -401,17 +394,12 @@ def _images(sizes: SampleSizes) -> list[str]:
     return said
 
 
-def _nouns(sizes: SampleSizes) -> tuple[str, str]:
-    """One unit and several."""
-    return (sizes._image if sizes.unit == "image" else sizes.unit), sizes._kind
-
-
 def _cautions(sizes: SampleSizes) -> list[str]:
     """Why answers are uncertain or missing."""
     said = [] if sizes.limit is None else [text.capital(str(sizes.limit))]
     if sizes.units < _RELIABLE_FROM and sizes.overall.needed is not None:
         said.append(
-            f"Caution: {text.plural(sizes.units, *_nouns(sizes))} usually ask for too few, because "
+            f"Caution: {sizes._several(sizes.units)} usually ask for too few, because "
             "rare classes and rare failures are missing in most small samples. "
             f"{text.see('intervals')}"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from os.path import commonprefix
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ _MOST_NUMBERS = 3
 _FEW_STEPS = 3
 
 Members = tuple[NDArray[np.intp], ...]
+#: The place of each id by its texts and numbers, and its last number.
+_Order = tuple[NDArray[np.intp], list[int | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +93,8 @@ class Sequences:
 
 def _most_common(steps: Sequence[int]) -> int | None:
     """The step that more than half of the steps are equal to, if there is one."""
-    values, counts = np.unique(np.array(steps, dtype=object), return_counts=True)
-    if not len(values) or 2 * counts.max() <= len(steps):
-        return None
-    return int(values[counts.argmax()])
+    step, number = next(iter(Counter(steps).most_common(1)), (None, 0))
+    return step if 2 * number > len(steps) else None
 
 
 def _has_step(steps: Sequence[int], step: int) -> bool:
@@ -103,21 +103,12 @@ def _has_step(steps: Sequence[int], step: int) -> bool:
     return len(steps) > 0 and frames.issuperset(steps) and 2 * steps.count(step) >= len(steps)
 
 
-class _Order(NamedTuple):
-    """The order of ids by text and by the values of their numbers."""
-
-    ranks: NDArray[np.intp]
-    """The place of each id."""
-    last: list[int | None]
-    """The last number of each id."""
-
-    @classmethod
-    def of(cls, parts: Sequence[Sequence[str]]) -> _Order:
-        """The order of ids that are divided at their numbers, which are at odd places."""
-        keys = [*map(_key_of, parts)]
-        ranks = np.empty(len(keys), np.intp)
-        ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-        return cls(ranks, [key[-2] if len(key) > 1 else None for key in keys])
+def _order(parts: Sequence[Sequence[str]]) -> _Order:
+    """The order of ids that are divided at their numbers, which are at odd places."""
+    keys = [*map(_key_of, parts)]
+    ranks = np.empty(len(keys), np.intp)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks, [key[-2] if len(key) > 1 else None for key in keys]
 
 
 def _key_of(texts: Sequence[str]) -> tuple[Any, ...]:
@@ -140,7 +131,7 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
     start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
     parts = _parts_of(ids)
     after, fewest = len(_NUMBER.findall(ending)), min(map(len, parts)) // 2
-    order = cache(partial(_Order.of, parts))
+    order = cache(partial(_order, parts))
     plain = cache(partial(_prefixes, ids))
     candidates: list[Sequences] = []
     for numbers in range(1, min(_MOST_NUMBERS, fewest - after) + 1):
@@ -159,7 +150,7 @@ def sequences_in_names(ids: tuple[str, ...]) -> tuple[Sequences, ...]:
 
 def sequences_of(ids: Sequence[str], names: Sequence[Any]) -> Sequences:
     """Sequences of given names, each in the order of the numbers in its ids."""
-    return _sequences(ids, names, "", _Order.of(_parts_of(ids)))
+    return _sequences(ids, names, "", _order(_parts_of(ids)))
 
 
 def _parts_of(ids: Sequence[str]) -> list[tuple[str, ...]]:
@@ -169,15 +160,16 @@ def _parts_of(ids: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _sequences(ids: Sequence[str], names: Sequence[Any], pattern: str, order: _Order) -> Sequences:
+    ranks, last = order
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     index = np.fromiter((places[name] for name in names), np.intp, len(names))
-    ordered = np.lexsort((order.ranks, index))
+    ordered = np.lexsort((ranks, index))
     members = tuple(np.split(ordered, np.bincount(index).cumsum()[:-1]))
     # Positions, which arrays without names have, are not evidence of a sequence.
     if all(id == str(place) for place, id in enumerate(ids)):
         steps: tuple[tuple[int, ...], ...] = ((),) * len(members)
     else:
-        steps = tuple(tuple(_steps([order.last[i] for i in part.tolist()])) for part in members)
+        steps = tuple(tuple(_steps([last[i] for i in part.tolist()])) for part in members)
     return Sequences(tuple(map(str, places)), members, pattern, steps)
 
 

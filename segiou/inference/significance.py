@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support import text
 from segiou._support.arguments import check_number, names_options
 from segiou._support.numbers import number_of
-from segiou._support.text import Json
+from segiou._support.text import Plain
 from segiou.inference.bootstrapping import batches
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
@@ -26,7 +25,7 @@ _MOST_UNITS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class Power(Plain):
     """Differences and sample sizes that a comparison can detect.
 
     Attributes
@@ -56,10 +55,6 @@ class Power:
     difference: float = float("nan")
     now: float = float("nan")
     needed: int | None = None
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None if undefined."""
-        return dict(text.plain(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +258,8 @@ def power(
     now = float(student_below(size / error - student(freedom, (1 - level) / 2), freedom))
     # Few degrees of freedom of training runs may weigh more with more units, so the first numbers
     # are tried one after the other.
-    enough = next((n for n in _doubled(_MOST_UNITS) if reach(n) <= size), None)
+    doubled = (min(2**n, _MOST_UNITS) for n in range(1, _MOST_UNITS.bit_length() + 1))
+    enough = next((n for n in doubled if reach(n) <= size), None)
     needed = None
     if enough is not None:
         numbers = range(max(enough // 2, 2), enough + 1)
@@ -276,12 +272,3 @@ def check_difference(detect: object) -> None:
     if detect is not None and (not math.isfinite(check_number("detect", detect)) or detect == 0):
         msg = f"detect must be a finite difference other than 0, such as 0.01, got {detect}"
         raise ValueError(msg)
-
-
-def _doubled(most: int) -> Iterator[int]:
-    """2, 4, 8 and so on, and last the most."""
-    number = 2
-    while number < most:
-        yield number
-        number *= 2
-    yield most

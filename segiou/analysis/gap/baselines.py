@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.numbers import percent
-from segiou._support.text import Json, plain
+from segiou._support.text import Plain
 from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
@@ -68,7 +68,7 @@ def weighted_mean(
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Plain):
     """A trivial predictor, and the skill of a model over it.
 
     Attributes
@@ -92,11 +92,6 @@ class Baseline:
     mean_iou_classes: int
     accuracy_skill: float
     mean_iou_skill: float
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None if undefined."""
-        data: dict[str, Json] = plain(self)
-        return data
 
     def skill_in_words(self) -> str:
         """Return the skill of the model, as the end of a sentence."""
@@ -222,7 +217,7 @@ _TALLY = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prevalence:
+class Prevalence(Plain):
     """Scores at given class shares.
 
     Attributes
@@ -247,13 +242,9 @@ class Prevalence:
     mean_iou: float
     mean_iou_classes: int
 
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None if undefined."""
-        return dict(plain(self))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PrevalenceCurve:
+class PrevalenceCurve(Plain):
     """Scores by the share of one class, with all confusion rates fixed.
 
     Attributes
@@ -270,10 +261,6 @@ class PrevalenceCurve:
     pixel_accuracy: Floats
     iou: Floats
     mean_iou: Floats
-
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values, unrounded; None if undefined."""
-        return dict(plain(self))
 
 
 def at_prevalence(

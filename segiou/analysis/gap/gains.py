@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import Json, plain
+from segiou._support.text import Plain
 from segiou.analysis.gap.steps import NextStep, corrected
 from segiou.counting.counts import Counts
 from segiou.inference.paired import Paired
@@ -121,7 +121,8 @@ def steps_with_images(
             sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
             first = np.argsort(-sums, kind="stable")[:_STEP_IMAGES]
             found = [(int(sums[i]), block.ids[i]) for i in first[sums[first] > 0].tolist()]
-            held[place] = _first(held[place] + found)
+            # Those with most pixels; the order of ids stays.
+            held[place] = sorted(held[place] + found, key=lambda one: -one[0])[:_STEP_IMAGES]
             totals[place] += int(sums.sum())
             if gains is not None:
                 cells, values = block.cells[chosen], block.values[chosen]
@@ -149,11 +150,6 @@ def _cells_of(
     return np.equal(pred, second)
 
 
-def _first(images: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The images with most pixels, in the order of their ids if these are equal."""
-    return sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
-
-
 def _most(first: list[tuple[int, str]], total: int) -> tuple[str, ...]:
     """The first images that contain half of all pixels."""
     held = list(accumulate(n for n, _ in first))
@@ -161,7 +157,7 @@ def _most(first: list[tuple[int, str]], total: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class ThresholdGain:
+class ThresholdGain(Plain):
     """Gain of a different threshold on images that it was not chosen on.
 
     Attributes
@@ -187,11 +183,6 @@ class ThresholdGain:
     high: float
     level: float
 
-    def to_dict(self) -> dict[str, Json]:
-        """Plain values."""
-        data: dict[str, Json] = plain(asdict(self))
-        return data
-
 
 def threshold_gains(
     counts: Counts,
@@ -214,22 +205,17 @@ def threshold_gains(
     )
     # The best of several classes is shown, so all intervals are simultaneous (Bonferroni).
     limits = Paired.of(*several).limits(1 - (1 - level) / max(len(tried), 1))
-    gains = []
-    for c in tried.tolist():
-        at = 0 if other.decides_all else 1 + c
-        gain, low, high = (float(x[at]) for x in (limits.values, limits.low, limits.high))
-        if low > 0:
-            score = "mean_iou" if other.decides_all else "iou"
-            threshold = float(other.thresholds[c])
-            gains.append(
-                ThresholdGain(
-                    score=score,
-                    name=names[c],
-                    threshold=threshold,
-                    gain=gain,
-                    low=low,
-                    high=high,
-                    level=level,
-                )
-            )
-    return tuple(sorted(gains, key=lambda gain: -gain.gain))
+    gains = [
+        ThresholdGain(
+            score="mean_iou" if other.decides_all else "iou",
+            name=names[c],
+            threshold=float(other.thresholds[c]),
+            gain=float(limits.values[at]),
+            low=float(limits.low[at]),
+            high=float(limits.high[at]),
+            level=level,
+        )
+        for c in tried.tolist()
+        for at in [0 if other.decides_all else 1 + c]
+    ]
+    return tuple(sorted((gain for gain in gains if gain.low > 0), key=lambda gain: -gain.gain))

@@ -144,7 +144,6 @@ class Imbalance(Finding):
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
         data: dict[str, Any] = text.plain(self)
-        data |= {name: getattr(self, name).to_dict() for name in ("majority", "random")}
         data["never_predicted"] = list(self.never_predicted)
         data["predicted_only"] = list(self.predicted_only)
         return data

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
-from segiou._support.names import composed
+from segiou._support.names import compiled, composed
 from segiou._support.numbers import percent
 from segiou._support.text import plural
 from segiou.masks.finding import MASK_SUFFIXES, is_mask, split_ending
@@ -443,11 +443,7 @@ def _files_by_key(files: Mapping[str, str], key_of: Callable[[str], str | None])
 
 def _searched(key: str) -> Callable[[str], str | None]:
     """A function that extracts a file's key with a regular expression."""
-    try:
-        pattern = re.compile(composed(key))
-    except re.error as error:
-        msg = f"key {key!r} is not a valid regular expression: {error}"
-        raise ValueError(msg) from error
+    pattern = compiled(composed(key), f"key {key!r} is not a valid regular expression")
 
     def find(relative: str) -> str | None:
         if (match := pattern.search(relative)) is None:
