@@ -18,7 +18,6 @@ from segiou.inference.units import (
     ImageParts,
     ManyRows,
     Metric,
-    Table,
     Units,
     is_large,
     resampled_sums,
@@ -74,10 +73,26 @@ class Statistic:
 
     @cached_property
     def least_steps(self) -> Floats:
-        """Smallest change of each value by one pixel, (1 + C,); NaN if unknown."""
-        if self.images is None:
-            return np.full(1 + len(self.score.names), np.nan)
-        return _least_steps(self.images, self.score, self.whole)
+        """Smallest change of each value by one pixel of an image, (1 + C,); NaN if unknown."""
+        values, score, images = self.values, self.score, self.images
+        least = np.full(len(values), np.nan)
+        if images is None:
+            return least
+        by_class = score.weights is None and images.number * images.width**2 <= _MOST_CHANGED
+        # A pixel of every class at once shows the steps of the classes, but not that of the score.
+        every: Any = np.ones((1, images.width), bool)
+        single: Any = np.eye(images.width * by_class, images.width, dtype=np.bool_)
+        for part in images.parts():
+            if not isinstance(part, Counts):
+                return least
+            before = score.sums(part)
+            for place, classes in ((slice(1, None), every), (slice(1), single)):
+                for changed in _one_pixel(part, classes):
+                    moved = self.whole + (score.sums(changed) - before)
+                    steps = np.abs(score.evaluate(moved) - values)
+                    steps = np.where((steps > 0) & (steps < np.inf), steps, np.nan)
+                    least[place] = np.fmin(least, np.fmin.reduce(steps))[place]
+        return least
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,7 +170,9 @@ class Statistic:
         """Leave-one-out values of some units at a time."""
         return (self.evaluate(self.whole - part) for part in row_parts(self.sums))
 
-    def part(self, images: Any, units: Units, present: NDArray[np.bool_]) -> Statistic:
+    def part(
+        self, images: Any, units: Units, sums: Any, hits: NDArray[Any], *, each: bool = False
+    ) -> Statistic:
         """The score of some images over their units; this score must be over single images.
 
         Parameters
@@ -164,22 +181,36 @@ class Statistic:
             Whether each image is one of them.
         units : Units
             Units of these images.
-        present : ndarray of bool, shape (N, C)
-            Whether the truth of each of the N images has each class.
+        sums : ndarray or sparse array, shape (U, F)
+            Sums over the units.
+        hits : ndarray, shape (U, C)
+            Images of each unit whose truth has each class.
+        each : bool
+            Whether the units stand for their images, which are then counted as seen.
         """
-        hits = _hits(units, (part.astype(np.int64) for part in row_parts(present[images])))
+        number = int(images.sum()) if each else len(units)
+        seen = seen_units(self.score, number, (hits if each else hits > 0).sum(0), sums, each=each)
         if self.median_of is not None:
-            seen = seen_units(self.score, len(units), hits)
             return _medians(self.score, self.median_of[images], units, seen, None)
-        if units.kind == "image":
-            sums = self.sums if images.all() else self.sums[images]
-        else:
-            index = np.full(len(images), -1)
-            index[images] = units.index
-            sums = sums_of_groups(self, images, index, len(units))
-        seen = seen_units(self.score, len(units), hits, sums)
         some = None if self.images is None else self.images.where(images)
         return replace(self, units=units, sums=sums, seen=seen, images=some)
+
+    def sums_of_groups(self, index: NDArray[np.intp], groups: int) -> Any:
+        """Sums (G, F) of some images over groups; this score must be over single images.
+
+        Parameters
+        ----------
+        index : ndarray of int, shape (N,)
+            The group of each image; -1 for other images.
+        groups : int
+            Number of groups.
+        """
+        taken = index >= 0
+        if self.images is None or not isinstance(self.sums, ManyRows):
+            return row_sums(self.sums, index, groups)
+        several = self.images.where(taken)
+        rows = ManyRows(lambda: map(self.score.sums, several.parts()), several.number)
+        return rows.summed(index[taken], groups)
 
     def of_unit(self, images: Any) -> Floats:
         """Values of some images as one unit, if this is over single images.
@@ -196,8 +227,8 @@ class Statistic:
         return exact.evaluate(np.ones(1, np.int64))
 
     @property
-    def products(self) -> Table:
-        """The sums that are resampled, in a data type in which every resample is exact.
+    def products(self) -> Any:
+        """The sums that are resampled, (U, F), in a data type in which every resample is exact.
 
         These are the sums of units, or of random groups of them if there are very many.
         float64 is exact below 2^53 and has fast matrix products; int64 is used
@@ -217,17 +248,6 @@ class Statistic:
             msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
         return table.astype(np.float64) if most < _EXACT else table
-
-
-def sums_of_groups(
-    statistic: Statistic, images: NDArray[np.bool_], index: NDArray[np.intp], groups: int
-) -> Any:
-    """Sums (G, F) of some images over groups, if the statistic is over single images."""
-    if statistic.images is None or not isinstance(statistic.sums, ManyRows):
-        return row_sums(statistic.sums, np.where(images, index, -1), groups)
-    several = statistic.images.where(images)
-    rows = ManyRows(lambda: map(statistic.score.sums, several.parts()), several.number)
-    return rows.summed(index[images], groups)
 
 
 def statistic(
@@ -477,24 +497,6 @@ def _has_classes(name: str, metric: Callable[[Counts], Floats], some: Counts) ->
     return found[1:] == shape
 
 
-def _least_steps(images: ImageParts, score: Score, whole: NDArray[np.number]) -> Floats:
-    """Smallest distance from each value if one pixel of an image changes, (1 + C,); or NaN."""
-    values = score.evaluate(whole)
-    least = np.full(len(values), np.inf)
-    by_class = score.weights is None and images.number * images.width**2 <= _MOST_CHANGED
-    for part in images.parts():
-        if not isinstance(part, Counts):
-            return np.full(len(values), np.nan)
-        before = score.sums(part)
-        for changed in _one_pixel(part, np.ones((1, images.width), bool)):
-            steps = np.abs(score.evaluate(whole + (score.sums(changed) - before)) - values)
-            least[1:] = np.minimum(least[1:], _smallest(steps)[1:])
-        for changed in _one_pixel(part, np.eye(images.width * by_class, images.width, dtype=bool)):
-            steps = np.abs(score.evaluate(whole + (score.sums(changed) - before)) - values)
-            least[0] = min(least[0], _smallest(steps)[0])
-    return np.where(np.isfinite(least), least, np.nan)
-
-
 def _one_pixel(counts: Counts, several: NDArray[np.bool_]) -> Iterator[Counts]:
     """Counts with one pixel of some classes missed, found, or false positive in each image."""
     tp, fp, fn, tn = counts.tp, counts.fp, counts.fn, counts.tn
@@ -503,9 +505,3 @@ def _one_pixel(counts: Counts, several: NDArray[np.bool_]) -> Iterator[Counts]:
         yield Counts.trusted(tp - missed, fp, fn + missed, tn)
         yield Counts.trusted(tp + found, fp, fn - found, tn)
         yield Counts.trusted(tp, fp + false, fn, tn - false)
-
-
-def _smallest(steps: Floats) -> Floats:
-    """The smallest positive step of each column."""
-    smallest: Floats = np.where(steps > 0, steps, np.inf).min(0)
-    return smallest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.names import composed
+from segiou._support.names import compiled, composed
 from segiou._support.table_files import cell_text
 from segiou.counting.counts import Counts, check_counts
 from segiou.measures.parts import Parts, row_parts as parts_of_rows
@@ -197,11 +196,7 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     for name in ids:
         check_kind("an id", name, str, "text")
     check_kind("pattern", pattern, str, "a regular expression")
-    try:
-        searched = re.compile(composed(pattern))
-    except re.error as error:
-        msg = f"{pattern!r} is not a regular expression: {error}"
-        raise ValueError(msg) from None
+    searched = compiled(composed(pattern), f"{pattern!r} is not a regular expression")
     matches = [searched.search(name) for name in ids]
     missing = [name for name, match in zip(ids, matches, strict=True) if match is None]
     if missing:
@@ -258,10 +253,6 @@ Metric = str | Callable[[Counts], Floats]
 _PART = 1 << 18
 #: Most numbers of a dense table; larger ones are sparse because most images have few classes.
 _DENSE = 1 << 23
-
-
-#: Rows of numbers, (U, F): a dense array, or a sparse one if it is large.
-Table = Any
 
 
 class HasCounts(Structure):
@@ -348,11 +339,6 @@ class ManyRows:
     @cached_property
     def _first(self) -> NDArray[Any]:
         return next(self.parts())[:0].copy()
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Data type."""
-        return self._first.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -443,12 +429,13 @@ def random_groups(number: int) -> NDArray[np.intp]:
 def resampled_sums(table: Any) -> Any:
     """The rows that are resampled: of units (U, F), or their sums over random groups if many."""
     number = table.shape[0]
-    return table if number <= MOST_RESAMPLED else row_sums(table, random_groups(number))
+    if number <= MOST_RESAMPLED:
+        return table
+    return row_sums(table, random_groups(number), MOST_RESAMPLED)
 
 
-def row_sums(table: Any, index: NDArray[np.intp], groups: int | None = None) -> Any:
+def row_sums(table: Any, index: NDArray[np.intp], groups: int) -> Any:
     """As :func:`group_sums`, for any table; the sums are dense unless they are many numbers."""
-    groups = MOST_RESAMPLED if groups is None else groups
     if isinstance(table, ManyRows):
         return table.summed(index, groups)
     sums = group_sums(table, index, groups)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segiou import score, slices
-from segiou.analysis.slices import scored, sums
+from segiou.analysis.slices import scored
 from segiou.inference import statistics, units
 
 IMAGES = 400
@@ -28,7 +28,7 @@ def metadata(run):
 
 
 def as_many(monkeypatch, number):
-    for module in (units, statistics, sums, scored):
+    for module in (units, statistics, scored):
         monkeypatch.setattr(module, "MOST_RESAMPLED", number)
     monkeypatch.setattr(units, "_DENSE", 0)
     monkeypatch.setattr(units, "_PART", 60)

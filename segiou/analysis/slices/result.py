@@ -324,7 +324,6 @@ class Slices(Finding, Drawable):
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None if undefined."""
         data: dict[str, Json] = text.plain(self)
-        data["missing"], data["skipped"] = dict(self.missing), dict(self.skipped)
         return data | {"reversed": list(self.reversed), "outside": list(self.outside)}
 
     def _parts(self) -> Iterable[Part]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from segiou.inference.order_statistics import median_limits
 from segiou.inference.paired import Change, Paired
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
-from segiou.inference.units import MOST_RESAMPLED, ROUNDING, Units
+from segiou.inference.units import MOST_RESAMPLED, ROUNDING, Units, random_groups
 from segiou.metrics.ratio import Floats
 
 #: Batches that a slice of one or two sequences is divided into, at least.
@@ -145,60 +146,65 @@ class Scored:
                 for place in np.flatnonzero(part.defined & self.taken).tolist():
                     yield self._slice(column, value, part, rest, place)
 
-    def _units_in(self, inside: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """The unit of each image; batches of neighbours are made within the slice."""
-        if self.units.kind != "batch":
-            return np.asarray(self.units.index[inside])
-        number = int(inside.sum())
-        share = round(number * len(self.units) / len(inside))
-        batches = min(max(share, _BATCHES), number)
-        return np.arange(number) * batches // max(number, 1)
-
     def _sums(self, inside: NDArray[np.bool_]) -> SliceSums | None:
-        """Sums over units, of which those of all images are kept."""
-        return self._all_sums if inside.all() else self._sums_of(inside)
+        """Sums of some of very many images over all units, of which those of all are kept."""
+        number, kind = len(inside), self.units.kind
+        if number <= MOST_RESAMPLED or kind == "batch" or self.models[0].median_of is not None:
+            return None
+        return self._all_sums if inside.all() else self._over_units(inside)
 
     @cached_property
-    def _all_sums(self) -> SliceSums | None:
-        return self._sums_of(np.ones(len(self.units.index), bool))
+    def _all_sums(self) -> SliceSums:
+        return self._over_units(np.ones(len(self.units.index), bool))
 
-    def _sums_of(self, inside: NDArray[np.bool_]) -> SliceSums | None:
-        return SliceSums.of(self.models, self.present, self.units, inside)
+    def _over_units(self, inside: NDArray[np.bool_]) -> SliceSums:
+        index, number = self.units.index, len(self.units)
+        if self.units.kind == "image":
+            index, number = random_groups(number), MOST_RESAMPLED
+        return SliceSums.of(self.models, self.present, np.where(inside, index, -1), number)
+
+    def _units_in(self, inside: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any], SliceSums]:
+        """The units of some images, the place of that of each image, and sums over them."""
+        number = int(inside.sum())
+        if self.units.kind == "image":
+            sums = SliceSums.of_images(self.models, self.present, inside)
+            return self.units.index[inside], np.arange(number), sums
+        every = self.units.index[inside]
+        if self.units.kind == "batch":  # batches of neighbours are made within the slice
+            share = round(number * len(self.units) / len(inside))
+            every = np.arange(number) * min(max(share, _BATCHES), number) // max(number, 1)
+        names, index = np.unique(every, return_inverse=True)
+        places = np.full(len(inside), -1)
+        places[inside] = index
+        return names, index, SliceSums.of(self.models, self.present, places, len(names))
 
     def images(self, inside: NDArray[np.bool_], sums: SliceSums | None = None) -> _Images:
-        """Some images with their scores, from sums over their units if these are known."""
-        number = int(inside.sum())
-        if sums is None or (sums.is_grouped and number <= MOST_RESAMPLED):
-            names, models = self._parts(inside, number)
+        """Some images with their scores, from sums over all units if these are known."""
+        number, is_single = int(inside.sum()), self.units.kind == "image"
+        is_grouped = sums is not None and is_single and number > MOST_RESAMPLED
+        if sums is None or (is_single and not is_grouped):
+            names, index, sums = self._units_in(inside)
         else:
-            names = sums.units
-            several = self.models if len(names) > 1 else ()
-            models = [sums.part(i, model, inside) for i, model in enumerate(several)]
+            names = index = np.flatnonzero(sums.images)
+            sums = sums.filled()
         if len(names) < 2:
             values = [model.of_unit(inside) for model in self.models]
             return _Images(number, len(names), names, values, [], None)
+        kind = "image" if is_single and not is_grouped else "group"
+        units = Units(kind, ("",) * len(names), index)
+        models = [
+            model.part(inside, units, table, sums.hits, each=is_grouped)
+            for model, table in zip(self.models, sums.sums, strict=True)
+        ]
         left_out: Jackknife | Paired | None = None
         if models[0].median_of is None:
             left_out = (
-                Paired.of(models[0], models[1]) if len(models) > 1 else Jackknife.of(models[0])
+                Paired.of(models[0], models[-1]) if len(models) > 1 else Jackknife.of(models[0])
             )
-        values, units = [model.values for model in models], len(names)
-        if sums is not None and sums.is_grouped and number > MOST_RESAMPLED:
-            names, units = names[:0], number
-        return _Images(number, units, names, values, models, left_out)
-
-    def _parts(
-        self, inside: NDArray[np.bool_], number: int
-    ) -> tuple[NDArray[np.intp], list[Statistic]]:
-        """The units of some images, and the scores over them if there are several."""
-        names, index = self._units_in(inside), np.arange(number)
-        if self.units.kind != "image":
-            names, index = np.unique(names, return_inverse=True)
-        if len(names) < 2:
-            return names, []
-        kind = "image" if self.units.kind == "image" else "group"
-        units = Units(kind, ("",) * len(names), index)
-        return names, [model.part(inside, units, self.present) for model in self.models]
+        values = [model.values for model in models]
+        if is_grouped:
+            return _Images(number, number, names[:0], values, models, left_out)
+        return _Images(number, len(names), names, values, models, left_out)
 
     def _slice(
         self,
@@ -298,7 +304,6 @@ class Scored:
             low=low,
             high=high,
             p=numbers.number_of(p),
-            p_holm=math.nan,
             classes=classes,
             shared=shared,
         )

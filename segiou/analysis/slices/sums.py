@@ -1,80 +1,63 @@
-"""Sums over units of the slices of very many images, with those of the rest by subtraction."""
+"""Sums of the images of a slice over units, with those of the rest by subtraction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.inference.statistics import Statistic, seen_units, sums_of_groups
-from segiou.inference.units import MOST_RESAMPLED, ManyRows, Units, random_groups, row_parts
+from segiou.inference.statistics import Statistic
+from segiou.inference.units import ManyRows, row_parts
 
 
 @dataclass(frozen=True, eq=False)
 class SliceSums:
-    """Sums of some images over all units, or over random groups of very many single images.
+    """Sums of some images over units, or over random groups of very many single images.
 
     Attributes
     ----------
-    is_grouped : bool
-        Whether these are random groups.
     images : ndarray of int, shape (U,)
         Images in each unit.
-    hits : ndarray of int, shape (U, C)
+    hits : ndarray of int or bool, shape (U, C)
         Those whose truth has each class.
     sums : list of ndarray, shape (U, F)
-        One array per model.
+        One array per model; of medians, which do not follow from sums, any.
     """
 
-    is_grouped: bool
     images: NDArray[np.int64]
-    hits: NDArray[np.int64]
+    hits: NDArray[Any]
     sums: list[Any]
+
+    @classmethod
+    def of_images(
+        cls, models: Sequence[Statistic], present: NDArray[np.bool_], inside: NDArray[np.bool_]
+    ) -> SliceSums:
+        """Each image as a unit."""
+        sums = [model.sums if inside.all() else model.sums[inside] for model in models]
+        return cls(np.ones(int(inside.sum()), np.int64), present[inside], sums)
 
     @classmethod
     def of(
         cls,
         models: Sequence[Statistic],
         present: NDArray[np.bool_],
-        units: Units,
-        inside: NDArray[np.bool_],
-    ) -> SliceSums | None:
-        """The sums of some images; None for few images, for batches and for medians."""
-        number = len(inside)
-        if number <= MOST_RESAMPLED or units.kind == "batch" or models[0].median_of is not None:
-            return None
-        is_grouped = units.kind == "image"
-        index = random_groups(number) if is_grouped else units.index
-        groups = MOST_RESAMPLED if is_grouped else len(units)
-        seen = present[inside]
+        index: NDArray[Any],
+        units: int,
+    ) -> SliceSums:
+        """Images over units, by the place of the unit of each; those with -1 are left out."""
+        seen, places = present[index >= 0], index[index >= 0]
         hits = ManyRows(lambda: (part.astype(np.int64) for part in row_parts(seen)), len(seen))
-        return cls(
-            is_grouped,
-            np.bincount(index[inside], minlength=groups),
-            hits.summed(index[inside], groups),
-            [sums_of_groups(model, inside, index, groups) for model in models],
-        )
+        sums = [model.sums_of_groups(index, units) for model in models]
+        return cls(np.bincount(places, minlength=units), hits.summed(places, units), sums)
 
     def __sub__(self, other: SliceSums) -> SliceSums:
         sums = [a - b for a, b in zip(self.sums, other.sums, strict=True)]
-        return replace(
-            self, images=self.images - other.images, hits=self.hits - other.hits, sums=sums
-        )
+        return SliceSums(self.images - other.images, self.hits - other.hits, sums)
 
-    @property
-    def units(self) -> NDArray[np.intp]:
-        """The units with an image."""
-        return np.flatnonzero(self.images)
-
-    def part(self, place: int, model: Statistic, inside: NDArray[np.bool_]) -> Statistic:
-        """The score of a model, by its place, on these images."""
-        rows = self.units
-        units, sums = Units("group", ("",) * len(rows), rows), self.sums[place][rows]
-        number = int(self.images.sum()) if self.is_grouped else len(rows)
-        hits = (self.hits if self.is_grouped else self.hits > 0).sum(0)
-        seen = seen_units(model.score, number, hits, sums, each=self.is_grouped)
-        images = None if model.images is None else model.images.where(inside)
-        return replace(model, units=units, sums=sums, seen=seen, images=images)
+    def filled(self) -> SliceSums:
+        """The same over the units with an image."""
+        rows = np.flatnonzero(self.images)
+        return SliceSums(self.images[rows], self.hits[rows], [table[rows] for table in self.sums])
