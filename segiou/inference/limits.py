@@ -74,7 +74,13 @@ class Limits:
     undefined_share: Floats
 
     def rows(self, **more: Any) -> Iterator[dict[str, Any]]:
-        """The limits of the score, then of each class, by name, with more columns."""
+        """The limits of the score, then of each class, by name.
+
+        Parameters
+        ----------
+        **more : sequence
+            Further columns, with a value for each of them.
+        """
         return records(
             low=self.low,
             high=self.high,

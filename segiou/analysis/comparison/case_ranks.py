@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice, check_number, refuse_kind
+from segiou._support.options import Options, option
 from segiou.counting.arrays import as_array
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
@@ -34,6 +36,43 @@ class CaseRanks(NamedTuple):
 
     values: Floats
     ranks: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRanking(Options):
+    """How models are ranked by the scores of cases; :func:`rank_cases` documents the options."""
+
+    scheme: Scheme = option("aggregate-then-rank", check_choice, get_args(Scheme))
+    ties: Ties = option("min", check_choice, get_args(Ties))
+    missing: Missing | None = None
+    alpha: float = option(0.05, check_number, 0, 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.missing, str):
+            check_choice("missing", self.missing, ("error", "drop"))
+        elif self.missing is not None:
+            check_number("missing", self.missing)
+        if self.scheme == "rank-then-aggregate" and self.missing is not None:
+            msg = "missing scores rank last in rank-then-aggregate; omit missing="
+            raise ValueError(msg)
+
+    def prepared(self, scores: Floats, better: str) -> Floats:
+        """Scores without the missing ones treated, or the ranks of each case."""
+        if self.scheme == "rank-then-aggregate":
+            return ranks_of(scores.T, better, self.ties).T
+        if self.missing is not None and not isinstance(self.missing, str):
+            return np.where(np.isfinite(scores), scores, self.missing)
+        absent = np.isnan(scores)
+        if absent.any() and self.missing != "drop":
+            models, cases = np.nonzero(absent)
+            msg = (
+                f"{len(cases)} scores are missing, the first of model {models[0]} in case "
+                f"{cases[0]}; pass missing='drop' to leave these cases out, or a score to use "
+                "instead, such as missing=0.0"
+            )
+            raise ValueError(msg)
+        return scores
 
 
 def rank_cases(
@@ -91,7 +130,7 @@ def rank_cases(
     >>> found.values.tolist(), found.ranks.tolist()
     ([0.5, 0.9], [2.0, 1.0])
     """
-    check_ranking(scheme, ties, missing)
+    how = CaseRanking.of(locals())
     check_choice("better", better, ("higher", "lower"))
     check_choice("statistic", statistic, ("mean", "median"))
     table = as_array(scores, "scores")
@@ -101,46 +140,13 @@ def rank_cases(
     if table.ndim != 2 or not table.size:
         msg = f"scores must have shape (M, N) for M models and N cases, got {table.shape}"
         raise ValueError(msg)
-    table = prepared_cases(table, scheme, better, ties, missing)
+    table = how.prepared(table, better)
     if scheme == "test-then-rank":
-        values = beaten(signed_rank_tests(table, better), check_number("alpha", alpha, 0, 1))[0]
+        values = beaten(signed_rank_tests(table, better), alpha)[0]
         return CaseRanks(values, ranks_of(values, "higher", ties))
     values = medians(table) if statistic == "median" else mean(table)
     order = "lower" if scheme == "rank-then-aggregate" else better
     return CaseRanks(values, ranks_of(values, order, ties))
-
-
-def check_ranking(scheme: str, ties: str, missing: Missing | None) -> None:
-    """Reject an unknown scheme or treatment of ties and missing scores."""
-    check_choice("scheme", scheme, get_args(Scheme))
-    check_choice("ties", ties, get_args(Ties))
-    if missing is not None and isinstance(missing, str):
-        check_choice("missing", missing, ("error", "drop"))
-    elif missing is not None:
-        check_number("missing", missing)
-    if scheme == "rank-then-aggregate" and missing is not None:
-        msg = "missing scores rank last in rank-then-aggregate; omit missing="
-        raise ValueError(msg)
-
-
-def prepared_cases(
-    scores: Floats, scheme: str, better: str, ties: str, missing: Missing | None
-) -> Floats:
-    """Scores without the missing ones treated, or the ranks of each case."""
-    if scheme == "rank-then-aggregate":
-        return ranks_of(scores.T, better, ties).T
-    if missing is not None and not isinstance(missing, str):
-        return np.where(np.isfinite(scores), scores, missing)
-    absent = np.isnan(scores)
-    if absent.any() and missing in (None, "error"):
-        models, cases = np.nonzero(absent)
-        msg = (
-            f"{len(cases)} scores are missing, the first of model {models[0]} in case {cases[0]}; "
-            "pass missing='drop' to leave these cases out, or a score to use instead, such as "
-            "missing=0.0"
-        )
-        raise ValueError(msg)
-    return scores
 
 
 def ranks_of(values: Floats, better: str = "higher", ties: str = "min") -> Floats:

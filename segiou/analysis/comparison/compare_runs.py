@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations, repeat
 from operator import add
 from typing import Any, NamedTuple
@@ -166,7 +166,14 @@ def compare(
         same=same,
         detect=detect,
         influential=influential,
-        uncommon=_uncommon(common, [*recipes.values()]),
+        uncommon={
+            "uncommon_classes": common.uncommon,
+            "protocol_scores": tuple(
+                float(np.mean(common.protocol_scores[at]))
+                for at in recipes.values()
+                if common.uncommon
+            ),
+        },
     )
     return compared.comparison()
 
@@ -179,14 +186,6 @@ def _statistics(
     if scores[0][0].is_smooth or any(len(runs) > 1 for runs in scores):
         return scores
     return [[score] for score in exchangeable([score for (score,) in scores])]
-
-
-def _uncommon(common: Common, recipes: Sequence[slice]) -> dict[str, tuple[Any, ...]]:
-    """Attributes of the classes that the means leave out: their names, and the means with them."""
-    if not common.uncommon:
-        return {}
-    values = (float(np.mean(common.protocol_scores[at])) for at in recipes)
-    return {"uncommon_classes": common.uncommon, "protocol_scores": tuple(values)}
 
 
 def _recipes(
@@ -234,21 +233,23 @@ class _Model(NamedTuple):
     """Scores of the resamples, (B, 1 + C)."""
 
 
-class _Tested(NamedTuple):
-    """The differences of two models; over too few units, they have no limits."""
+class _Pair(NamedTuple):
+    """Two models over their units; over too few, their differences have no limits."""
 
+    design: Design
+    a: _Model
+    b: _Model
     differences: Paired | Resampled | Crossed
-    units: Units
     level: float
 
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class."""
         limits = self.differences.limits(level)
-        return limits.undefined_limits() if self.units.too_few_to_compare else limits
+        return limits.undefined_limits() if self.design.units.too_few_to_compare else limits
 
     def spread(self, units: int) -> tuple[float, float]:
         """Error and degrees of freedom of the score by the number of units."""
-        if self.units.too_few_to_compare:
+        if self.design.units.too_few_to_compare:
             return math.nan, math.nan
         return self.differences.spread(units, self.level)
 
@@ -266,7 +267,7 @@ class _Tested(NamedTuple):
     def duel(self) -> Duel:
         """The difference of the score."""
         delta, p = float(difference(0.0, self.differences.values[0])), float(self.differences.p[0])
-        return Duel(delta, p, *self.spread(len(self.units)))
+        return Duel(delta, p, *self.spread(len(self.design.units)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -293,13 +294,7 @@ class _Compared:
         """Whether there are resamples: for intervals of a bootstrap, or for ranks."""
         return self.how.method != "permutation" or len(self.names) > 2
 
-    def design(self, places: Sequence[int]) -> Design:
-        """The units of some models, which depend on no other model."""
-        cases = [of_run for place in places for of_run in self.cases[place]]
-        ids, number = self.images[0][0].ids, len(cases[0])
-        return self.how.design(ids, number, lambda: cases)
-
-    def models(self, design: Design, places: Sequence[int]) -> list[_Model]:
+    def over(self, design: Design, places: Sequence[int]) -> list[_Model]:
         """Some models over units."""
         images = [self.images[place] for place in places]
         trained = _statistics(images, design.units, self.aggregate)
@@ -322,20 +317,46 @@ class _Compared:
             )
         ]
 
+    @cached_property
+    def models(self) -> list[_Model]:
+        """The models over the same units."""
+        return self.over(self.whole, range(len(self.names)))
+
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], _Pair]:
+        """The pairs of models by their places, over units that depend on no other model."""
+        return {at: self.paired(*at) for at in combinations(range(len(self.names)), 2)}
+
+    def paired(self, i: int, j: int) -> _Pair:
+        """Two models with intervals and p of their differences."""
+        how, design, (a, b) = self.how, self.whole, (self.models[i], self.models[j])
+        if len(self.names) > 2:
+            cases, ids = [*self.cases[i], *self.cases[j]], self.images[0][0].ids
+            design = how.design(ids, len(cases[0]), lambda: cases)
+        units, whole = design.units, self.whole.units
+        if units.kind != whole.kind or not np.array_equal(units.index, whole.index):
+            a, b = self.over(design, (i, j))
+        differences: Paired | Resampled | Crossed
+        if len(a.runs) > 1 or len(b.runs) > 1:
+            differences = Crossed.of(a.runs, b.runs)
+        elif how.method == "permutation":
+            differences = Paired.of(a.score, b.score, how.permutations, how.seed)
+        else:
+            assert a.drawn is not None and b.drawn is not None
+            permuted = permutation_test(a.score, b.score, how.permutations, how.seed)
+            differences = Resampled(a.score, b.score, b.drawn - a.drawn, how.method, permuted)
+        return _Pair(design, a, b, differences, how.level)
+
     def comparison(self) -> Comparison:
         """All pairs and the ranking."""
-        number = len(self.names)
-        models = self.models(self.whole, range(number))
-        places = [*combinations(range(number), 2)]
-        pairs = [self.pair_models(models, *place) for place in places]
-        tests = [self.tested(a, b) for _, a, b in pairs]
-        duels = {at: test.duel for at, test in zip(places, tests, strict=True)}
+        first, several = self.models[0].score, len(self.names) > 2
+        duels = {at: pair.duel for at, pair in self.pairs.items()}
         # Two models have no stability to print.
-        contest = self.contest(models, duels if number > 2 else {})
+        contest = self.contest(duels if several else {})
         adjusted = self.adjusted(contest, {at: duel.p for at, duel in duels.items()})
-        units, first = self.units(self.whole), models[0].score
-        ranking = self.ranking(models, contest, units)
-        is_random = self.is_drawn or not all(test.is_exact for test in tests)
+        ranking = self.ranking(contest)
+        is_random = self.is_drawn or not all(pair.is_exact for pair in self.pairs.values())
+        pairs = zip(self.pairs.values(), adjusted, strict=True)
         return Comparison(
             metric=first.score.name,
             aggregate=first.aggregate,
@@ -347,50 +368,35 @@ class _Compared:
             resamples=self.how.resamples if self.is_drawn else None,
             seed=self.how.seed if is_random else None,
             ranking=ranking.models,
-            pairs=tuple(
-                self.pair(*pair, test, both)
-                for pair, test, both in zip(pairs, tests, adjusted, strict=True)
-            ),
+            pairs=tuple(self.compared(pair, *p_adjusted) for pair, p_adjusted in pairs),
             better=first.score.better,
             score_unit=first.score.unit,
             overall=first.score.overall,
-            run_scores=self.run_scores(models),
-            stability=ranking if number > 2 else None,
+            run_scores=self.run_scores(),
+            stability=ranking if several else None,
             is_matched=any(clusters_of(getattr(r, "provenance", {})) for r in self.same.runs),
             **self.uncommon,
-            **units,
+            **self.units(self.whole),
         )
 
     def units(self, design: Design) -> dict[str, Any]:
         """Attributes that follow from units."""
         return unit_attributes(design, self.how.blocks, unit_of_pixels(self.same.runs[0]))
 
-    def pair_models(self, models: list[_Model], i: int, j: int) -> tuple[Design, _Model, _Model]:
-        """Two models over their own units."""
-        first, second = models[i], models[j]
-        design, whole = self.whole, self.whole.units
-        if len(models) > 2:
-            design = self.design((i, j))
-        units = design.units
-        if units.kind != whole.kind or not np.array_equal(units.index, whole.index):
-            first, second = self.models(design, (i, j))
-        return design, first, second
-
-    @staticmethod
-    def run_scores(models: list[_Model]) -> tuple[tuple[float, ...], ...]:
+    def run_scores(self) -> tuple[tuple[float, ...], ...]:
         """Scores of the training runs of each model; empty if every model has only one."""
-        if all(len(model.runs) == 1 for model in models):
+        if all(len(model.runs) == 1 for model in self.models):
             return ()
-        return tuple(tuple(float(run.values[0]) for run in m.runs) for m in models)
+        return tuple(tuple(float(run.values[0]) for run in m.runs) for m in self.models)
 
-    def contest(self, models: list[_Model], duels: Mapping[tuple[int, int], Duel]) -> Contest:
+    def contest(self, duels: Mapping[tuple[int, int], Duel]) -> Contest:
         """The models by score, with their differences."""
+        scores, drawn = [m.score for m in self.models], [m.drawn for m in self.models]
         limits = [
-            limits_by(self.how.method, model.score, level=self.how.level, drawn=model.drawn)
-            for model in models
+            limits_by(self.how.method, score, level=self.how.level, drawn=values)
+            for score, values in zip(scores, drawn, strict=True)
         ]
-        drawn = [model.drawn for model in models]
-        return contest_of([model.score for model in models], limits, duels, drawn)
+        return contest_of(scores, limits, duels, drawn)
 
     @staticmethod
     def adjusted(
@@ -407,68 +413,52 @@ class _Compared:
             is_lead = len(best) == 1 and best[0] in (i, j)
             yield float(adjusted[i, j]), 1 if is_lead else len(p)
 
-    def ranking(self, models: list[_Model], contest: Contest, units: dict[str, Any]) -> Ranking:
+    def ranking(self, contest: Contest) -> Ranking:
         """Models by score, with the stability of their ranks."""
-        first = models[0].score
-        names = tuple(model.name for model in models)
+        first, names = self.models[0].score, tuple(self.names)
         return Ranking(
             by=(first.score.name,),
             scheme="aggregate-then-rank",
             aggregate=first.aggregate if first.median_of is None else "median",
             value_name=first.names[0],
             names=names,
-            images=len(models[0].cases),
+            images=len(self.whole.images),
             level=self.how.level,
             method="jackknife" if self.how.method == "permutation" else self.how.method,
             seed=self.how.seed if self.is_drawn else None,
             better=first.score.better,
             score_unit=first.score.unit,
-            cases=tuple(tuple(model.cases.tolist()) for model in models),
+            cases=tuple(tuple(model.cases.tolist()) for model in self.models),
             case_name=first.names[0],
             case_unit=first.score.unit,
             **placed(names, contest, level=self.how.level),
             **self.uncommon,
-            **units,
+            **self.units(self.whole),
         )
 
-    def tested(self, a: _Model, b: _Model) -> _Tested:
-        """Intervals and p of the differences."""
-        how, several = self.how, len(a.runs) > 1 or len(b.runs) > 1
-        differences: Paired | Resampled | Crossed
-        if several:
-            differences = Crossed.of(a.runs, b.runs)
-        elif how.method == "permutation":
-            differences = Paired.of(a.score, b.score, how.permutations, how.seed)
-        else:
-            assert a.drawn is not None and b.drawn is not None
-            permuted = permutation_test(a.score, b.score, how.permutations, how.seed)
-            differences = Resampled(a.score, b.score, b.drawn - a.drawn, how.method, permuted)
-        return _Tested(differences, a.score.units, how.level)
-
-    def pair(
-        self, design: Design, a: _Model, b: _Model, tested: _Tested, adjusted: tuple[float, int]
-    ) -> PairComparison:
-        """Compare two models, given p adjusted over the pairs."""
-        score, names = a.score, (a.name, b.name)
-        overall, *classes = self.differences(a, b, tested, *adjusted)
+    def compared(self, pair: _Pair, p_adjusted: float, family: int) -> PairComparison:
+        """The comparison of two models, given p adjusted over the pairs."""
+        a, b, score = pair.a, pair.b, pair.a.score
+        overall, *classes = self.differences(pair, p_adjusted)
         sides = [*self.influential_images(a, b)]  # those that raise it first
         favours_b, favours_a = sides if score.score.better == "higher" else sides[::-1]
         undefined = np.isnan([score.values[1:], b.score.values[1:]])
         for_one = undefined[0] != undefined[1]
         return PairComparison(
-            *names,
-            overall=overall,
+            a.name,
+            b.name,
+            overall=replace(overall, _family=family),
             classes=tuple(classes),
-            permutations=tested.permutations,
-            exact=tested.is_exact,
+            permutations=pair.permutations,
+            exact=pair.is_exact,
             favours_a=favours_a,
             favours_b=favours_b,
-            power=power(score.units, tested.spread, level=self.how.level, detect=self.detect),
+            power=power(score.units, pair.spread, level=self.how.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
             imbalance=self.explained(a, b),
             images_differing=_images_differing(a.alone, b.alone),
-            bounds=tested.limits(_BOUNDS).ends,
-            over=self.units(design),
+            bounds=pair.limits(_BOUNDS).ends,
+            over=self.units(pair.design),
         )
 
     def explained(self, a: _Model, b: _Model) -> ImbalanceDifference:
@@ -483,31 +473,24 @@ class _Compared:
             pixel_unit=unit_of_pixels(self.same.runs[0]),
         )
 
-    def differences(
-        self, a: _Model, b: _Model, tested: _Tested, p_adjusted: float, family: int
-    ) -> list[Difference]:
+    def differences(self, pair: _Pair, p_adjusted: float) -> list[Difference]:
         """The difference of the score, then those of the classes."""
-        score, limits, p = a.score, tested.limits(self.how.level), tested.differences.p
-        rows = text.records(
-            name=score.names,
-            a=score.values,
-            b=b.score.values,
-            delta=difference(score.values, b.score.values),
-            low=limits.low,
-            high=limits.high,
-            standard_error=limits.standard_error,
+        a, b, p = pair.a.score, pair.b.score, pair.differences.p
+        rows = pair.limits(self.how.level).rows(
+            name=a.names,
+            a=a.values,
+            b=b.values,
+            delta=difference(a.values, b.values),
             p=p,
             p_holm=np.concatenate([[p_adjusted], holm_adjust(p[1:])]),
-            units=score.seen,
-            undefined_share=limits.undefined_share,
-            freedom=limits.freedom,
+            units=a.seen,
         )
         overall, *classes = (Difference(**row) for row in rows)
         if p_adjusted > overall.p:  # so that the interval excludes 0 if this p is below 1 − level
             level = 1 - (1 - self.how.level) * overall.p / p_adjusted
-            low, high = tested.limits(level).ends
+            low, high = pair.limits(level).ends
             overall = replace(overall, low=low, high=high)
-        return [replace(overall, _family=family), *classes]
+        return [overall, *classes]
 
     def influential_images(self, a: _Model, b: _Model) -> Iterator[tuple[InfluentialImage, ...]]:
         """The most influential images: those that raise the difference, those that lower it."""

@@ -82,7 +82,8 @@ def _method(comparison: Comparison) -> Iterator[Section]:
 def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
     """The verdicts by several scores, and a table of the classes for each pair of models."""
     for first in comparisons[0].ordered_pairs:
-        each = [(comparison, _same_pair(comparison, first)) for comparison in comparisons]
+        place = comparisons[0].pairs.index(first)
+        each = [(comparison, comparison.pairs[place]) for comparison in comparisons]
         for comparison, pair in each:
             yield from pair_parts(comparison, pair)
         rows = dict.fromkeys(row.name for _, pair in each for row in pair.classes)
@@ -91,10 +92,6 @@ def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
         alpha = f"{1 - comparisons[0].level:.3g}"
         notes = [f"* p < {alpha}, adjusted over the classes of each score"]
         yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
-
-
-def _same_pair(comparison: Comparison, pair: PairComparison) -> PairComparison:
-    return next(other for other in comparison.pairs if (other.a, other.b) == (pair.a, pair.b))
 
 
 def _score_columns(
@@ -159,11 +156,6 @@ def _influential(comparison: Comparison, pair: PairComparison) -> Iterator[Secti
         yield Section(f"Most influential {comparison._image}s", [Table(columns)])
 
 
-def _best(text: str, ahead: float) -> Cell:
-    """A score, in bold if it is ahead of the other model's."""
-    return Cell(text, "bold" if ahead > 0 else "")
-
-
 def _marked(comparison: Comparison, row: Difference | None) -> Cell:
     """A difference, with a star if it is significant."""
     delta = "" if row is None else shown_change(row.delta, comparison.score_unit)
@@ -180,7 +172,9 @@ def _differences(
     sign = 1 if comparison.better == "higher" else -1
     yield Column("class", [row.name for row in rows], 9, is_text=True)
     for model, values, way in ((pair.a, "a", -sign), (pair.b, "b", sign)):
-        cells = [_best(shown(getattr(row, values), unit), way * row.delta) for row in rows]
+        tones = ["bold" if way * row.delta > 0 else "" for row in rows]
+        shown_values = [shown(getattr(row, values), unit) for row in rows]
+        cells = [*map(Cell, shown_values, tones)]
         yield Column(model, cells, 5, group="models")
     marked = [_marked(comparison, row) for row in rows]
     yield Column(f"{difference_head(pair, unit)}{TIE * 2}", marked, 8)

@@ -24,8 +24,6 @@ from segiou.metrics.pixel_scores import PIXEL_SCORES
 #: Options of a comparison that intervals of one model have as well.
 _OF_INTERVALS = ("protocol", "groups", "blocks", "level", "resamples", "seed")
 
-#: The differences of a class by the names of both models.
-_Rows = Mapping[tuple[str, str], Difference]
 #: The scores of the models by row, of each comparison.
 _Scores = tuple[Mapping[str, tuple["ModelScore", ...]], ...]
 #: The key of the score over all classes, which is not the name of a class.
@@ -344,43 +342,35 @@ def _scores(
     comparison: Comparison, intervals: Sequence[Intervals]
 ) -> dict[str, tuple[ModelScore, ...]]:
     """The scores of the models by class, that over all classes first."""
-    by_row: dict[str, dict[tuple[str, str], Difference]] = {}
-    for pair in comparison.pairs:
-        for name, row in ((_MEAN, pair.overall), *((row.name, row) for row in pair.classes)):
-            by_row.setdefault(name, {})[pair.a, pair.b] = row
     limits = [{_MEAN: i.overall, **{row.name: row for row in i.classes}} for i in intervals]
-    scores = {
-        name: tuple(
+    of_models = limits or [{}] * len(comparison.names)
+    of_pairs = [(pair.overall, *pair.classes) for pair in comparison.pairs]
+    scores: dict[str, tuple[ModelScore, ...]] = {}
+    for place, rows in enumerate(zip(*of_pairs, strict=True)):
+        name = rows[0].name if place else _MEAN
+        ones = tuple(
             _score(comparison, rows, model, of_model.get(name))
-            for model, of_model in zip(
-                comparison.names, limits or repeat({}, len(comparison.names)), strict=True
-            )
+            for model, of_model in zip(comparison.names, of_models, strict=True)
         )
-        for name, rows in by_row.items()
-    }
-    return {
-        name: ones
-        for name, ones in scores.items()
-        if name == _MEAN or not all(math.isnan(score.value) for score in ones)
-    }
+        if not place or not all(math.isnan(score.value) for score in ones):
+            scores[name] = ones
+    return scores
 
 
 def _score(
-    comparison: Comparison, rows: _Rows, model: str, interval: Interval | None
+    comparison: Comparison, rows: Sequence[Difference], model: str, interval: Interval | None
 ) -> ModelScore:
-    """The score of a model, with the interval if it is that of the same value."""
-    # Of each pair with the model: its value, how much better it is, and whether beyond chance.
-    sign = 1 if comparison.better == "higher" else -1
-    pairs = [
-        (row.a, -sign * row.delta, row.differs(comparison.level))
-        if model == a
-        else (row.b, sign * row.delta, row.differs(comparison.level))
-        for (a, b), row in rows.items()
-        if model in (a, b)
-    ]
-    value = pairs[0][0] if pairs else math.nan
-    is_best = all(ahead > 0 and differs for _, ahead, differs in pairs)
-    best = is_best and len(pairs) == len(comparison.names) - 1
+    """The score of a model from a row of each pair, with the interval if it is of this value."""
+    pairs = zip(comparison.pairs, rows, strict=True)
+    own = [(row, pair.b == model) for pair, row in pairs if model in (pair.a, pair.b)]
+    row, is_second = own[0]
+    value = row.b if is_second else row.a
+    best = all(
+        row.differs(comparison.level)
+        and row.delta
+        and (row.delta > 0) == (is_second == (comparison.better == "higher"))
+        for row, is_second in own
+    )
     if interval is None or not math.isclose(interval.value, value, rel_tol=1e-9):
         return ModelScore(value, best=best)
     return ModelScore(value, interval.low, interval.high, best)

@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.arguments import (
-    check_choice,
-    check_integer,
-    check_number,
-    names_options,
-    read_several,
-)
+from segiou._support.arguments import check_choice, check_integer, names_options, read_several
 from segiou._support.options import option
 from segiou.analysis.comparison.case_ranks import (
+    CaseRanking,
     Missing,
     Scheme,
     Ties,
     beaten,
-    check_ranking,
     medians,
-    prepared_cases,
     ranks_of,
     signed_rank_tests,
 )
@@ -49,14 +42,10 @@ _AGGREGATES = ("D", "I", "C", "median")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Options(Resampling):
+class _Options(Resampling, CaseRanking):
     """Options of :func:`rank`, which documents them."""
 
     draws: int = option(1000, check_integer, 0, MOST_RESAMPLES)
-    alpha: float = option(0.05, check_number, 0, 1)
-    scheme: Scheme = "aggregate-then-rank"
-    ties: Ties = "min"
-    missing: Missing | None = None
     aggregate: Any = None
 
 
@@ -145,18 +134,19 @@ def rank(
     [('new', 1.0, 1.0), ('old', 2.0, 2.0)]
     """
     how = _Options.of(locals())
-    check_ranking(scheme, ties, missing)
     aggregate = _checked_aggregate(scheme, aggregate, draws)
     how = replace(how, aggregate=aggregate)
     run_names, several = _named_runs(runs, names)
     scores = _metrics(by)
     in_cases = _ranks_cases(scheme, aggregate, missing)
     some = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
-    scored = [_Scored.of(several, run_names, key, protocol, partial=some) for key in scores]
+    same = same_images(several, run_names, protocol, partial=some)
+    scored = [_Scored.of(key, same.scored(key)) for key in scores]
     first, cases = scored[0], scored[0].of_images(finite=True)
     design = how.design(first.ids, len(first.ids), lambda: [*cases])
     setup = _Setup(how, design.units, first.ids, cases)
-    contests = [setup.contest(score, in_cases=in_cases) for score in scored]
+    pairs = [setup.contest(score, in_cases=in_cases) for score in scored]
+    contests, commons = zip(*pairs, strict=True)
     ranks = [ranks_of(contest.values, contest.better, ties) for contest in contests]
     is_combined = len(scored) > 1
     contest = _combined(contests, ranks, ties) if is_combined else contests[0]
@@ -174,11 +164,11 @@ def rank(
         better=contest.better,
         score_unit=unit,
         score_ranks=tuple(tuple(of_score.tolist()) for of_score in ranks if is_combined),
-        cases=tuple(map(tuple, first.over_common_classes.cases.tolist())),
+        cases=tuple(map(tuple, first.over_common_classes[0].cases.tolist())),
         case_name=first.score.overall_title,
         case_unit=first.score.unit,
-        uncommon_classes=contest.uncommon,
-        protocol_scores=contest.protocol_scores,
+        uncommon_classes=tuple(dict.fromkeys(chain(*(one.uncommon for one in commons)))),
+        protocol_scores=() if is_combined else commons[0].protocol_scores,
         **placed(run_names, contest, ties, level),
         **unit_attributes(design, blocks, unit_of_pixels(several[0])),
     )
@@ -253,22 +243,10 @@ class _Scored:
     ids: tuple[str, ...]
     images: list[ScoredImages]
     """One entry per run."""
-    uncommon: tuple[str, ...] = ()
-    """Classes that only some runs score, which means over images leave out."""
-    protocol_scores: tuple[float, ...] = ()
-    """Means over images with these classes."""
 
     @classmethod
-    def of(
-        cls,
-        runs: Sequence[HasRunCounts],
-        names: Sequence[str],
-        by: Metric,
-        protocol: Protocol | str | None,
-        *,
-        partial: bool,
-    ) -> _Scored:
-        images = same_images(runs, names, protocol, partial=partial).scored(by)
+    def of(cls, by: Metric, images: list[ScoredImages]) -> _Scored:
+        """The score of models; ValueError if no image has one."""
         ids = tuple(dict.fromkeys(id for scored in images for id in scored.ids or ()))
         scored = cls(by if isinstance(by, str) else images[0].score.name, ids, images)
         if np.isnan(scored.cases).all():
@@ -282,14 +260,14 @@ class _Scored:
         return self.images[0].score
 
     @cached_property
-    def over_common_classes(self) -> _Scored:
+    def over_common_classes(self) -> tuple[_Scored, Common]:
         """The score of images over the classes that every run scores in some image."""
         defined = [~np.isnan(scored.of_rows()[:, 1:]).all(0) for scored in self.images]
         images, uncommon = common_scores(self.images, self.score, defined)
         if not uncommon:
-            return self
+            return self, Common(images, [])
         scores = tuple(mean(self.cases).tolist())
-        return replace(self, images=images, uncommon=uncommon, protocol_scores=scores)
+        return replace(self, images=images), Common(images, [], uncommon, scores)
 
     @cached_property
     def cases(self) -> Floats:
@@ -313,16 +291,13 @@ class _Setup(NamedTuple):
     ids: tuple[str, ...]
     cases: Floats
 
-    def contest(self, scored: _Scored, *, in_cases: bool) -> Contest:
-        """Values of the models by one score."""
-        if not in_cases:
-            aggregate: Any = self.how.aggregate
-            common = Common.of(scored.images, self.units, aggregate)
-            ranked = self.of_images(common.images, aggregate)
-            return ranked._replace(uncommon=common.uncommon, protocol_scores=common.protocol_scores)
-        scored = scored.over_common_classes
-        ranked = self.of_cases(scored)
-        return ranked._replace(uncommon=scored.uncommon, protocol_scores=scored.protocol_scores)
+    def contest(self, scored: _Scored, *, in_cases: bool) -> tuple[Contest, Common]:
+        """Values of the models by one score, and the classes that they leave out."""
+        if in_cases:
+            scored, common = scored.over_common_classes
+            return self.of_cases(scored), common
+        common = Common.of(scored.images, self.units, self.how.aggregate)
+        return self.of_images(common.images, self.how.aggregate), common
 
     def of_cases(self, scored: _Scored) -> Contest:
         """Values of the models from the score of each image."""
@@ -330,7 +305,7 @@ class _Setup(NamedTuple):
         # Images without a score of any model, such as those without the class, are not cases.
         kept = ~np.isnan(scored.cases).all(0)
         cases, known = np.full(scored.cases.shape, np.nan), scored.cases[:, kept]
-        cases[:, kept] = prepared_cases(known, how.scheme, better, how.ties, how.missing)
+        cases[:, kept] = how.prepared(known, better)
         score = _RANKS if how.scheme == "rank-then-aggregate" else scored.score
         if how.aggregate == "median":
             return _unknown(medians(cases), score.better)
@@ -421,9 +396,7 @@ def _combined(contests: Sequence[Contest], ranks: Sequence[Floats], ties: str) -
         for contest in contests
         if contest.drawn is not None
     ]
-    combined = _unknown(np.mean(ranks, 0), "lower", np.mean(drawn, 0) if drawn else None)
-    uncommon = dict.fromkeys(name for contest in contests for name in contest.uncommon)
-    return combined._replace(uncommon=tuple(uncommon))
+    return _unknown(np.mean(ranks, 0), "lower", np.mean(drawn, 0) if drawn else None)
 
 
 def _unknown(values: Floats, better: str, drawn: Floats | None = None) -> Contest:

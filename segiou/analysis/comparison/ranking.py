@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,9 +230,8 @@ def _coverage(ranking: Ranking) -> str:
     )
     if not ranking.protocol_scores:
         return covered
-    show = partial(numbers.shown, unit=ranking.score_unit, undefined="undefined")
     scores = zip(ranking.names, ranking.protocol_scores, strict=True)
-    every = text.listed([f"{show(score)} ({name})" for name, score in scores])
+    every = text.listed([f"{ranking._shown(score)} ({name})" for name, score in scores])
     return f"{covered} With every class of the protocol, they are {every}."
 
 
@@ -261,10 +259,6 @@ class Contest(NamedTuple):
     """Values of the resamples, (B, M)."""
     claims: Floats | None = None
     """Posterior probabilities that a model is not better than another; by default p."""
-    uncommon: tuple[str, ...] = ()
-    """Classes that some models score and others do not, which the values leave out."""
-    protocol_scores: tuple[float, ...] = ()
-    """Values over all classes of the protocol, if classes are left out."""
 
 
 class Duel(NamedTuple):
@@ -338,32 +332,7 @@ def placed(
     ranks, drawn = ranks_of(contest.values, contest.better, ties), np.empty((0, len(names)))
     if contest.drawn is not None:
         drawn = contest.drawn[~np.isnan(contest.drawn).all(1)]
-    drawn_ranks = ranks_of(drawn, contest.better, ties)
-    models = _ranked(names, contest, level, ranks, ranks_of(drawn, contest.better), drawn_ranks)
-    order = sorted(range(len(names)), key=lambda i: (math.isnan(models[i].value), ranks[i]))
-    lead, claims = order[0], contest.p if contest.claims is None else contest.claims
-    known = not np.isnan(claims[lead]).all()
-    false_claim = float(np.nanmax(claims[lead])) if known else math.nan
-    rival = int(np.nanargmax(claims[lead])) if known else lead
-    return {
-        "models": tuple(models[i] for i in order),
-        "resamples": len(contest.drawn) if contest.drawn is not None else None,
-        **_stability(ranks, drawn_ranks),
-        "false_claim": false_claim,
-        "rival": names[rival] if known else "",
-    }
-
-
-def _ranked(
-    names: Sequence[str],
-    contest: Contest,
-    level: float,
-    ranks: Floats,
-    least_ranks: Floats,
-    drawn_ranks: Floats,
-) -> list[ModelRank]:
-    """Each model with its interval, confidence set and shares of ranks."""
-    first = least_ranks == 1
+    drawn_ranks, first = ranks_of(drawn, contest.better, ties), ranks_of(drawn, contest.better) == 1
     best = ratio((first / np.maximum(first.sum(1, keepdims=True), 1)).sum(0), len(first))
     lowest, highest = _rank_sets(contest.p, level, ranks if contest.claims is None else None)
     rows = text.records(
@@ -377,7 +346,17 @@ def _ranked(
         rank_high=highest,
         shares=_rank_shares(drawn_ranks),
     )
-    return [ModelRank(**row) for row in rows]
+    models = [ModelRank(**row) for row in rows]
+    order = sorted(range(len(names)), key=lambda i: (math.isnan(models[i].value), ranks[i]))
+    claims = (contest.p if contest.claims is None else contest.claims)[order[0]]
+    rival = None if np.isnan(claims).all() else int(np.nanargmax(claims))
+    return {
+        "models": tuple(models[i] for i in order),
+        "resamples": len(contest.drawn) if contest.drawn is not None else None,
+        **_stability(ranks, drawn_ranks),
+        "false_claim": math.nan if rival is None else float(claims[rival]),
+        "rival": "" if rival is None else names[rival],
+    }
 
 
 def _rank_shares(drawn_ranks: Floats) -> list[tuple[float, ...]]:

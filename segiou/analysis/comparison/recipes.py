@@ -42,10 +42,9 @@ def mean_of_runs(runs: Sequence[Statistic]) -> Statistic:
         from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
         sums = sparse.hstack(tables, format="csr")
-    score = replace(first.score, evaluate=evaluate, occurs=None, weights=None, scale=first.scale)
     weights = first.weights
-    if weights is not None:
-        score = replace(score, weights=lambda _: weights)
+    fixed = None if weights is None else (lambda _: weights)
+    score = replace(first.score, evaluate=evaluate, occurs=None, weights=fixed, scale=first.scale)
     return replace(first, sums=sums, score=score, images=None)
 
 

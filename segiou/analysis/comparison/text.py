@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -55,7 +54,6 @@ def coverage(comparison: Comparison, pair: PairComparison) -> str:
     if not comparison.uncommon_classes or not comparison.protocol_scores:
         return ""
     scores = dict(zip(comparison.names, comparison.protocol_scores, strict=True))
-    show = partial(numbers.shown, unit=comparison.score_unit, undefined="undefined")
     models = "both models" if len(comparison.names) == 2 else "all models"
     is_single = len(comparison.uncommon_classes) == 1
     some = "has a score for some models only" if is_single else "have a score for some models only"
@@ -66,8 +64,8 @@ def coverage(comparison: Comparison, pair: PairComparison) -> str:
     return (
         f"The means cover the classes that {models} score: "
         f"{text.classes(comparison.uncommon_classes)} {some}. With every class of the protocol, "
-        f"{pair.overall.name} is {show(scores[pair.a])} ({pair.a}) and {show(scores[pair.b])} "
-        f"({pair.b})."
+        f"{pair.overall.name} is {comparison._shown(scores[pair.a])} ({pair.a}) and "
+        f"{comparison._shown(scores[pair.b])} ({pair.b})."
     )
 
 
@@ -171,9 +169,8 @@ def outcome(comparison: Comparison, pair: PairComparison) -> Outcome:
 
 def _outcome(comparison: Comparison, pair: PairComparison) -> str:
     score, (kind, first, second) = pair.overall, outcome(comparison, pair)
-    show = partial(numbers.shown, unit=comparison.score_unit, undefined="undefined")
     names = f"{first} and {second}"
-    values = {pair.a: show(score.a), pair.b: show(score.b)}
+    values = {pair.a: comparison._shown(score.a), pair.b: comparison._shown(score.b)}
     both = f"{score.name} {values[first]} vs {values[second]}"
     verb = "higher"
     if comparison.better == "lower":
@@ -287,7 +284,10 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     if comparison.too_few or not power.detectable > 0:
         return []
     start = f"Power ({pair.b} vs {pair.a})" if len(comparison.pairs) > 1 else "Power"
-    size = partial(_size, comparison=comparison)
+
+    def size(value: float) -> str:
+        return numbers.change(value, comparison.score_unit).lstrip("+")
+
     least = f"these {power.units} {unit} detect a true difference of {size(power.detectable)}"
     said = f"{start}: {least} with {numbers.short_percent(power.target)} power"
     if math.isnan(power.difference):
@@ -300,10 +300,6 @@ def _power(comparison: Comparison, pair: PairComparison) -> list[str]:
     wanted = f"{numbers.short_percent(power.target)} power"
     needs = f"{wanted} takes about {numbers.count(power.needed)} {unit}"
     return [f"{said}, and {target}; {needs}."]
-
-
-def _size(value: float, comparison: Comparison) -> str:
-    return numbers.change(value, comparison.score_unit).lstrip("+")
 
 
 def _scope(comparison: Comparison) -> str:
