@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import analysis as imbalance, geometry, metrics, metrics as per_image, read_mask
+from segiou import (
+    analysis as imbalance,
+    geometry,
+    inference,
+    masks,
+    metrics,
+    metrics as per_image,
+    read_mask,
+)
 from segiou.counting import ConfusionCounts, count_pairs, scores_to_labels
 from segiou.labels import LabelClass
 from segiou.measures.boundary import BoundaryOptions
@@ -169,6 +177,53 @@ WRONG_KINDS += [
     (lambda: segiou.runs.merge_files([], "x", partial="no"), "partial must be True or False"),
     (lambda: segiou.report.write_html("x/", None, overwrite="no"), "overwrite must be True or"),
     (lambda: segiou.report.write_html("x", None, overwrite="no"), "overwrite must be True or"),
+    (lambda: segiou.report.write_html(1, RUN.report()), "path must be a path, not int"),
+    (lambda: RUN.report().score(1), "must be text, not int"),
+    (lambda: RUN.report().scores(names=1), "names must be names of scores"),
+    (lambda: RUN.report().better(None), "the name of a score must be text"),
+    (lambda: RUN.report().to_json(indent=1.5), "indent must be an integer, not float"),
+    (lambda: RUN.report().to_text(detail="no"), "detail must be True or False"),
+    (lambda: RUN.report().to_csv(reverse="no"), "reverse must be True or False"),
+    (lambda: RUN.report().to_text(color="no"), "color must be True or False"),
+    (lambda: CM.report(title=1), "title must be text, not int"),
+    (lambda: RUN.intervals(aggregate=[]), "aggregate must be .*, not list"),
+    (lambda: RUN.to_csv(long="no"), "long must be True or False"),
+    (lambda: RUN.to_parquet(1), "path must be a path"),
+    (lambda: RUN.tally("a"), "index must be an integer"),
+    (lambda: RUN.plan([]), "the key of a measure must be text"),
+    (lambda: RUN.report(worst_by=1), "worst_by must be the name of a score"),
+    (lambda: RUN.structure_counts(1), "members must be a sequence of sequences"),
+    (lambda: RUN.to_html(examples="3"), "examples must be an integer"),
+    (lambda: segiou.LabelSet.numbered(2).index(1), "the name of a class must be text"),
+    (lambda: RUN.report().save("x.json", format=[]), "format must be the name of a format"),
+    (lambda: RUN.to_html(images=1), "images must be a path"),
+    (lambda: scores_to_labels([[0.5]], argmax="0"), "argmax must be an integer"),
+    (lambda: segiou.counting.count_channels([1], [1], axis=None), "axis must be an integer"),
+    (lambda: segiou.ScoreHistogram.of_run(1), "run must be a Run, not int"),
+    (lambda: segiou.runs.merge_files(1, "x"), "paths must be paths of run files"),
+    (lambda: segiou.runs.run_from_counts(CM.options, provenance=[]), "provenance must be a map"),
+    (lambda: segiou.analysis.compare_scores(RUN, RUN, metrics=1), "metrics must be scores"),
+    (lambda: segiou.analysis.majority_class(1), "counts must be"),
+    (lambda: segiou.analysis.skill_score("a", 0.5), "score must be a number or an array"),
+    (lambda: segiou.analysis.random_iou([0.5], None), "prior must be a number or an array"),
+    (lambda: inference.jackknife(1), "of must be a Statistic"),
+    (lambda: inference.permutation_test(1, 1, 10, 0), "a must be a Statistic"),
+    (lambda: inference.power(1, len), "units must be Units"),
+    (lambda: inference.holm_adjust("a"), "p must be a sequence of p-values"),
+    (lambda: inference.median_limits("a"), "values must be numbers"),
+    (lambda: inference.units_of("a"), "num_images must be an integer"),
+    (lambda: masks.pair_folders(1, {}), "truth must be a mapping of names to paths"),
+    (lambda: masks.pair_folders({}, {}, key=1), "key must be text, not int"),
+    (lambda: masks.find_masks(1), "folder must be a path, not int"),
+    (lambda: segiou.scoring.inspect_folder(1), "must be a path, not int"),
+    (lambda: segiou.scoring.inspect_folder(".", labels=3), "labels must be a LabelSet"),
+    (lambda: segiou.scoring.inspect_folder(".", progress=1), "progress must be a function"),
+    (lambda: segiou.ChannelCounts(2, ignore=1.5), "ignore must be an integer, or several"),
+    (
+        lambda: segiou.LabelSet.numbered(2).with_values(1),
+        "values must be a value, or None, of each class",
+    ),
+    (lambda: geometry.vote_counts([[0], [0]], 2, ignore=1.5), "ignore must be integers"),
 ]
 
 WRONG_POLYGONS = [
@@ -208,6 +263,13 @@ def test_wrong_kinds_of_polygons(call, text):
         call()
 
 
+def test_counts_of_numpy_do_not_overflow():
+    counts = segiou.ChannelCounts(2)
+    for _ in range(3):
+        counts.add(COUNTS if COUNTS.tp.ndim == 1 else COUNTS.summed(), pairs=np.int8(100))
+    assert counts.pairs == 300
+
+
 def test_no_comparison_to_draw():
     plots = pytest.importorskip("segiou.plots")
     with pytest.raises(TypeError, match=r"comparison must be a result of segiou\.compare, not Run"):
@@ -234,6 +296,22 @@ WRONG_VALUES = [
     (lambda: imbalance.prevalence_curve(CM.tally, 2), "class_index must be at most 1, got 2"),
     (lambda: RUN.report(worst=-1), "worst must be at least 0, got -1"),
     (lambda: RUN.intervals(level=np.nan), "level must be a number, got NaN"),
+    (lambda: RUN.intervals(ids=["a"]), "ids are those of the run or report; omit ids"),
+    (lambda: RUN.intervals(protocol=""), "unknown protocol ''"),
+    (lambda: RUN.report().to_json(indent=2**63), "indent must be at most 100, got 9223372036854"),
+    (lambda: segiou.compare(RUN, RUN).to_json(indent=-1), "indent must be at least 0, got -1"),
+    (lambda: RUN.report().intervals_of("speed"), "unknown score 'speed'"),
+    (lambda: RUN.report().save("x.json", format=""), "''"),
+    (lambda: RUN.tally(2**63), "index must be at most"),
+    (lambda: segiou.runs.merge_files([], "x"), "paths is empty; pass at least one run file"),
+    (lambda: segiou.analysis.majority_counts(COUNTS, 9), "majority must be at most"),
+    (lambda: segiou.analysis.rank_cases([[0.1], [0.2]], alpha=7), "alpha must be at most 1"),
+    (lambda: inference.power(inference.units_of(4), lambda n: (1, 1), target=1), "target must be"),
+    (lambda: geometry.vote_counts([[0], [0]], 2**63), "num_classes must be at most 65536"),
+    (lambda: geometry.vote_counts([], 2), "masks of at least two annotators, got 0"),
+    (lambda: [*masks.window_slices((4, 4), (2,))], "must have one step per axis"),
+    (lambda: [*masks.window_slices((4, 4), pixels=0)], "pixels must be at least 1, got 0"),
+    (lambda: segiou.scoring.inspect_folder(".", workers=0), "workers must be at least 1, got 0"),
     (lambda: RUN.intervals(resamples=10**12), "resamples must be at most 1000000, got 10{12}"),
     (lambda: segiou.compare(RUN, RUN, resamples=10**7), "resamples must be at most 1000000"),
     (lambda: segiou.compare(RUN, RUN, permutations=10**12), "permutations must be at most 1000000"),

@@ -213,3 +213,13 @@ def check_names(function: str, options: Mapping[str, Any], known: Sequence[str])
         hint = hint or f"; choose from {', '.join(known)}"
         msg = f"{function} has no option {unknown[0]!r}{hint}"
         raise TypeError(msg)
+
+
+#: Blanks per level that any reader of JSON wants.
+_MOST_BLANKS = 100
+
+
+def check_indent(indent: object) -> None:
+    """Raise an error unless blanks per level of JSON are None or a small integer."""
+    if indent is not None:
+        check_integer("indent", indent, 0, _MOST_BLANKS)

@@ -416,6 +416,7 @@ class PixelAccumulator(TableAccumulator):
         from segiou.report.channel_report import ChannelReport
         from segiou.report.report import Report
 
+        check_kind("title", title, str, "text")
         protocol = load_protocol(protocol)
         cells, pairs = self._snapshot()
         tally = self._tally(cells)

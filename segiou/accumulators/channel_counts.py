@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, names_options
+from segiou._support.arguments import check_integer, names_options, read_several
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, not_compiled, with_dimensions_of
@@ -72,7 +73,9 @@ class ChannelCounts(PixelAccumulator):
     ) -> None:
         # Channels have no label values, so only the names of a label set are used.
         names = load_labels(labels).class_names
-        values = [ignore] if isinstance(ignore, int) else [*ignore]
+        wanted = "an integer, or several"
+        is_one = isinstance(ignore, Integral)
+        values = [ignore] if is_one else read_several("ignore", ignore, wanted)
         for value in values:
             if check_integer("ignore", value) in (0, 1):
                 msg = f"ignore={value} is a value of every channel; use exclude= to skip a channel"
@@ -200,7 +203,7 @@ class ChannelCounts(PixelAccumulator):
             If a count would exceed int64. The counts are unchanged then.
         """
         check_counts(counts)
-        check_integer("pairs", pairs, 0)
+        pairs = check_integer("pairs", pairs, 0)
         if counts.tp.shape != (self.num_classes,):
             msg = f"expected counts of {self.num_classes} channels, got shape {counts.tp.shape}"
             raise ValueError(msg)

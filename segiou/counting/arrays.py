@@ -226,6 +226,7 @@ def check_decision(shape: tuple[int, ...], argmax: int | None, threshold: float 
         raise ValueError(msg)
     if argmax is None:
         return
+    argmax = check_integer("argmax", argmax)
     if not -len(shape) <= argmax < len(shape):
         msg = f"argmax={argmax} is out of range for scores of shape {shape}"
         raise ValueError(msg)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_number
+from segiou._support.arguments import check_integer, check_number
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
@@ -117,6 +117,7 @@ class _Pair:
         pred = with_dimensions_of(truth, pred)
         t, p = _channel_array(truth, "truth", threshold), _channel_array(pred, "pred", threshold)
         check_same_shape(t, p)
+        axis = check_integer("axis", axis)
         if not -t.ndim <= axis < t.ndim:
             msg = f"axis={axis} is out of range for channels of shape {t.shape}"
             raise ValueError(msg)

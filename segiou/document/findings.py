@@ -45,6 +45,9 @@ class Finding:
         indent : int, optional
             Blanks per level; None for one line.
         """
+        from segiou._support.arguments import check_indent
+
+        check_indent(indent)
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def to_csv(self) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from segiou._support.arguments import check_flag
 from segiou._support.files import printable
 from segiou._support.text import listed
 from segiou.document.parts import TIE, Column, Facts, Line, Part, Section, Table
@@ -45,6 +46,7 @@ def markdown_text(source: str, width: int = 100, *, color: bool = False) -> str:
 
 
 def _console(width: int, *, color: bool) -> Console:
+    check_flag("color", color)
     return Console(
         file=io.StringIO(),
         width=max(width, _NARROWEST),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_choice, check_integer, check_several
+from segiou._support.arguments import check_choice, check_integer, check_several, read_several
 from segiou.counting.arrays import as_label_array, with_dimensions_of
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
@@ -20,6 +21,8 @@ Ties = Literal["drop", "lowest"]
 Labels = NDArray[Any]
 Masks = Sequence[ArrayLike] | Labels
 
+#: A vote of each class is kept for every pixel.
+_MOST_CLASSES = 1 << 16
 #: Label of a pixel without a consensus.
 UNDECIDED = -1
 
@@ -209,8 +212,12 @@ def vote_counts(
 
 def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels:
     """The labels of all annotators, (K, ...), with UNDECIDED for pixels without a class."""
-    num_classes = check_integer("num_classes", num_classes, 1)
+    num_classes = check_integer("num_classes", num_classes, 1, _MOST_CLASSES)
     check_several("masks", masks, "label images, one per annotator")
+    masks = [*masks]
+    if not masks:
+        msg = "expected the masks of at least two annotators, got 0"
+        raise ValueError(msg)
     aligned = [with_dimensions_of(masks[0], mask) for mask in masks]
     labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(aligned)]
     if len(labels) < 2:
@@ -220,7 +227,10 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
         if mask.shape != labels[0].shape:
             msg = f"annotator {k} has shape {mask.shape}, but annotator 0 has {labels[0].shape}"
             raise ValueError(msg)
-    ignored = [int(ignore)] if isinstance(ignore, int | np.integer) else [int(v) for v in ignore]
+    several = (
+        [ignore] if isinstance(ignore, Integral) else read_several("ignore", ignore, "integers")
+    )
+    ignored = [check_integer("ignore", value) for value in several]
     small = np.min_scalar_type(-num_classes)
     read = np.full((len(labels), *labels[0].shape), UNDECIDED, small)
     for k, mask in enumerate(labels):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import read_several
+from segiou._support.arguments import check_kind, read_several
 from segiou.counting.arrays import as_array, check_same_shape
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import average, mean
@@ -214,6 +214,9 @@ def _names(samples: Sequence[Collection[Hashable]], side: str) -> list[set[Hasha
 
 
 def _unique(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    names = read_several("class_names", names, "names of classes")
+    for name in names:
+        check_kind("a class name", name, Hashable, "hashable, such as text")
     if twice := sorted(str(name) for name, count in Counter(names).items() if count > 1):
         msg = f"class names must be unique; duplicates: {', '.join(twice)}"
         raise ValueError(msg)

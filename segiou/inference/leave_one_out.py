@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_kind, check_level
 from segiou.inference.limits import SCALES, Limits, Scale, wide_limits
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student
@@ -55,6 +56,8 @@ def jackknife(of: Statistic, *, level: float = 0.95) -> Limits:
     (1946), 110-114; G. Y. Zou and A. Donner, Statist. Med. 27 (2008), 1693-1702 (MOVER);
     J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983), 1743-1745 (limits at a bound).
     """
+    check_kind("of", of, Statistic, "a Statistic of segiou.inference.statistic")
+    check_level("level", level)
     return Jackknife.of(of).limits(level)
 
 

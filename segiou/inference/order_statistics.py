@@ -7,9 +7,18 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from segiou._support.arguments import check_number
+from segiou._support.arguments import check_number, refuse_kind
 from segiou.inference.limits import SCALES
 from segiou.inference.student import student
+
+
+def _ranked(values: ArrayLike) -> Floats:
+    """Defined numbers in ascending order."""
+    table = np.asarray(values)
+    if table.dtype.kind not in "fiu":
+        raise refuse_kind("values", values, "numbers, one per image")
+    table = table.astype(float)
+    return np.sort(table[~np.isnan(table)])
 
 
 def median_limits(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
@@ -45,8 +54,7 @@ def median_limits(values: ArrayLike, *, level: float = 0.95) -> tuple[float, flo
     """
     from scipy.special import bdtr  # type: ignore[import-untyped, unused-ignore]
 
-    table = np.asarray(values, dtype=float)
-    ranked = np.sort(table[~np.isnan(table)])
+    ranked = _ranked(values)
     n = len(ranked)
     wanted = check_number("level", level, 0, 1)
     places = np.arange(1, n // 2 + 1)
@@ -98,8 +106,7 @@ def worst_mean_limits(
     """
     check_number("percent", percent, 0, 100)
     check_number("level", level, 0, 1)
-    table = np.asarray(values, dtype=float)
-    ranked = np.sort(table[~np.isnan(table)])
+    ranked = _ranked(values)
     n, number = len(ranked), int(percent * len(ranked) / 100)
     if number < 2:
         return math.nan, math.nan

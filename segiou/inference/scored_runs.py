@@ -39,11 +39,21 @@ def scored_images(
         checked = None if ids is None else tuple(read_several("ids", ids, wanted))
         for name in checked or ():
             check_kind("an id", name, str, "text")
-        return scored_counts(source, metric, protocol or "segiou", class_names, include, checked)
+        return scored_counts(
+            source,
+            metric,
+            "segiou" if protocol is None else protocol,
+            class_names,
+            include,
+            checked,
+        )
     run: Any = source
     if not hasattr(run, "ids"):
         raise _no_images(run)
-    protocol = load_protocol(protocol or run.protocol)
+    if ids is not None:
+        msg = "ids are those of the run or report; omit ids, which apply to bare counts"
+        raise ValueError(msg)
+    protocol = load_protocol(run.protocol if protocol is None else protocol)
     run = run_under(run, protocol)
     named, key = read_metric(run, metric)
     source_name = "the report" if hasattr(run, "per_image") else "the run"

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_number, names_options
+from segiou._support.arguments import (
+    check_callable,
+    check_integer,
+    check_kind,
+    check_level,
+    check_number,
+    names_options,
+    refuse_kind,
+)
 from segiou._support.numbers import number_of
 from segiou._support.text import Plain
 from segiou.inference.bootstrapping import batches
@@ -133,6 +141,10 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
     9:39 (2010).
     """
+    for name, score_of_model in (("a", a), ("b", b)):
+        check_kind(name, score_of_model, Statistic, "a Statistic of segiou.inference.statistic")
+    check_integer("permutations", permutations, 1)
+    check_integer("seed", seed, 0)
     exact = 2 ** len(a.units) <= permutations
     sums_a, sums_b = a.products, b.products
     first_a, step = sums_a.sum(0), sums_b - sums_a
@@ -206,6 +218,9 @@ def holm_adjust(p: Floats) -> Floats:
     >>> holm_adjust(np.array([0.01, 0.04, np.nan, 0.03]))
     array([0.03, 0.06,  nan, 0.06])
     """
+    p = np.asarray(p)
+    if p.ndim != 1 or p.dtype.kind not in "fiu":
+        raise refuse_kind("p", p.tolist(), "a sequence of p-values")
     adjusted = np.full(len(p), np.nan)
     order = np.argsort(p, kind="stable")
     order = order[~np.isnan(p[order])]
@@ -243,6 +258,12 @@ def power(
         A true difference to ask about, which is not 0.
     """
     check_difference(detect)
+    check_kind("units", units, Units, "Units of segiou.inference.units_of")
+    check_callable("spread", spread, "a function of the number of units")
+    check_level("level", level)
+    if not 0 < check_number("target", target) < 1:
+        msg = f"target must be between 0 and 1, such as 0.8, got {target}"
+        raise ValueError(msg)
 
     def reach(number: int) -> float:
         error, freedom = spread(number)

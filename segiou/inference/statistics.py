@@ -349,6 +349,9 @@ class ScoredImages:
 
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score as a statistic over units; that over single images is kept."""
+        check_kind("units", units, Units, "Units of segiou.inference.units_of")
+        if aggregate is not None:
+            check_choice("aggregate", aggregate, get_args(Aggregate))
         if units.kind != "image":
             return self._over(units, aggregate)
         kept = self._image_statistics.get(aggregate)
@@ -361,8 +364,6 @@ class ScoredImages:
         return {}
 
     def _over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
-        if aggregate is not None:
-            check_choice("aggregate", aggregate, get_args(Aggregate))
         if self.images.number != len(units.index):
             shape = self.images.number, self.images.width
             msg = f"counts must have shape (N, C) for N = {len(units.index)} images, got {shape}"

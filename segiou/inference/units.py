@@ -11,7 +11,7 @@ from typing import Any, Protocol as Structure, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_kind, read_several
+from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou._support.names import compiled, composed
 from segiou._support.table_files import cell_text
 from segiou.counting.counts import Counts, check_counts
@@ -135,6 +135,7 @@ def units_of(
     >>> found.names, found.index
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
+    check_integer("num_images", num_images, 0)
     ids = one_per_image("id", ids, num_images)
     names = tuple(map(str, range(num_images) if ids is None else ids))
     if groups is None:

@@ -235,6 +235,7 @@ class LabelSet:
         ValueError
             If no class has that name; the message lists the classes.
         """
+        check_kind("the name of a class", name, str, "text")
         try:
             return self.class_names.index(name)
         except ValueError:
@@ -367,6 +368,7 @@ class LabelSet:
         ValueError
             If there is not one per class, or a value is not unique.
         """
+        values = read_several("values", values, "a value, or None, of each class")
         if len(values) != self.num_classes:
             msg = (
                 f"got {len(values)} values for the {self.num_classes} classes of label set "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_number, refuse_kind
+from segiou._support.arguments import check_number, read_several, refuse_kind
 from segiou._support.table_files import cell_text, check_columns
 from segiou._support.text import did_you_mean, listed
 from segiou.counting.arrays import as_array
@@ -124,7 +124,7 @@ def areas_by_name(
     if hasattr(areas, "items"):  # a mapping or a pandas Series
         by_name = {cell_text(key): value for key, value in areas.items()}
     else:
-        values = list(areas)
+        values = read_several(what, areas, "a mapping of names to numbers, or a sequence")
         names = tuple(map(str, range(len(values))) if names is None else names)
         if len(names) != len(values):
             msg = f"{what} has {len(values)} entries; expected {len(names)}"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from segiou._support.arguments import check_path
 from segiou._support.text import did_you_mean, listed, plural
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
 
@@ -92,6 +93,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         If the folder does not exist, is a file, cannot be read, or contains no masks, or if two
         links lead to the same folder.
     """
+    check_path("folder", folder)
     root = Path(folder).expanduser()
     if not root.is_dir():
         is_what = UNSUPPORTED.get(root.suffix.lower(), IS_A_FILE)

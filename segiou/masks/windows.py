@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_integer, read_several
 from segiou.masks.raw_mask import MaskError
 
 #: Pixels per window: large enough that the overhead per window is negligible.
@@ -66,6 +67,14 @@ def window_slices(
     [(slice(0, 2, None), slice(0, 4, None)), (slice(2, 4, None), slice(0, 4, None)),
      (slice(4, 5, None), slice(0, 4, None))]
     """
+    shape = tuple(check_integer("a length", n, 0) for n in read_several("shape", shape, "lengths"))
+    check_integer("pixels", pixels, 1)
+    if steps is not None:
+        several = read_several("steps", steps, "a step along each axis")
+        steps = tuple(check_integer("a step", step, 1) for step in several)
+        if len(steps) != len(shape):
+            msg = f"steps {steps} must have one step per axis of shape {shape}"
+            raise ValueError(msg)
     sizes = [max(1, length) for length in shape]
     # Cut the leading axes thin enough for the remaining axes to stay whole.
     for axis, length in enumerate(shape):

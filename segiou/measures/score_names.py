@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from segiou._support.arguments import check_kind
 from segiou._support.text import did_you_mean
 from segiou.measures.registry import (
     check_installed,
@@ -50,6 +51,7 @@ def read_name(text: str, others: Iterable[str] = ()) -> ScoreName:
     ValueError
         If the score is unknown, or has no classes.
     """
+    check_kind("the name of a score", text, str, "text")
     score, colon, row = text.partition(":")
     known, name = {*PIXEL_SCORES, *CASE_SCORES, *others}, ""
     for more in ((), own_scores, known_scores):  # measures are loaded only where they are needed

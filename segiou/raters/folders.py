@@ -13,7 +13,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_kind, level_of_caller, names_options
+from segiou._support.arguments import (
+    check_callable,
+    check_choice,
+    check_kind,
+    level_of_caller,
+    names_options,
+)
 from segiou._support.files import Problem
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import listed
@@ -136,6 +142,9 @@ def compare_raters(
     ([1.0, 0.8], 0.8333)
     """
     check_kind("raters", raters, Mapping, "a mapping of names to folders or arrays by case")
+    check_kind("model_name", model_name, str, "text")
+    if on_case is not None:
+        check_callable("on_case", on_case, "a function of a case")
     everyone = {**raters, **({} if model is None else {model_name: model})}
     for name, masks in everyone.items():
         wanted = "a folder, or a mapping of cases to arrays such as {'case 1': mask}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from segiou._support.arguments import check_choice
 from segiou._support.numbers import (
     cell,
     change_range,
@@ -176,6 +177,8 @@ class RaterAgreement(Finding):
         ndarray of float64, shape (K, K)
             Symmetric, with 1 on the diagonal.
         """
+        check_choice("score", score, ("dice", "iou", "mean_dice", "mean_iou"))
+        check_choice("class_name", class_name, self.class_names)
         names = [*self.raters, *([self.model] if self.model else [])]
         table = np.eye(len(names))
         for pair in self.pairs:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou._support.arguments import check_indent, check_kind, read_several
 from segiou._support.csv_text import csv_of
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import plain
@@ -62,6 +63,7 @@ def format_of(path: Path) -> str:
 
 def render(report: Report, format: str) -> str:
     """The report in a format by name."""
+    check_kind("format", format, str, "the name of a format")
     if format in RENDERERS:
         return rendered(report._parts(means=format == "latex"), format)
     others: dict[str, Callable[[], str]] = {
@@ -145,6 +147,7 @@ def to_json(
     report: Report, indent: int | None, also: Mapping[str, Any] = MappingProxyType({})
 ) -> str:
     """Strict JSON with one line per row of the matrix, and additional keys."""
+    check_indent(indent)
     data: dict[str, Any] = {**to_dict(report), **also}
     if indent is None or not data["matrix"]:
         return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
@@ -171,7 +174,8 @@ def to_pandas(report: Report) -> pandas.DataFrame:
 
 def check_scores(names: str | Sequence[str], measured: Iterable[str] = ()) -> tuple[str, ...]:
     """Check the names of scores; ``measured`` are those of measures."""
-    several = (names,) if isinstance(names, str) else tuple(names)
+    wanted = "names of scores, such as ['mean_iou', 'iou']"
+    several = (names,) if isinstance(names, str) else tuple(read_several("names", names, wanted))
     for name in several:
         read_name(name, measured)
     return several

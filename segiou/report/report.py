@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_integer, check_kind, check_path
+from segiou._support.arguments import check_flag, check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.numbers import percent
 from segiou._support.text import plural
@@ -279,7 +279,8 @@ class Report(ReportNumbers):
         """
         room = 100 if width is None else check_integer("width", width, 1)
         order: Any = {"sort": sort, "reverse": reverse, "columns": columns}
-        parts = self._parts(**order, detail=bool(detail))
+        check_flag("detail", detail)
+        parts = self._parts(**order, detail=detail)
         return rendered(parts, "table", width=room, color=color)
 
     def to_latex(
@@ -320,6 +321,7 @@ class Report(ReportNumbers):
         return [*report_parts(self, self._sorted(sort, reverse=reverse), chosen, **more)]
 
     def _sorted(self, key: str, *, reverse: bool) -> ScoreTable:
+        check_flag("reverse", reverse)
         table = self.class_table
         return table.taken(row_order(table, key, reverse=bool(reverse)))
 
@@ -344,7 +346,8 @@ class Report(ReportNumbers):
         """
         check_path("path", path)
         path = Path(path)
-        return write_whole(path, formats.render(self, format or formats.format_of(path)))
+        kind = formats.format_of(path) if format is None else format
+        return write_whole(path, formats.render(self, kind))
 
     def __str__(self) -> str:
         return self.to_text()

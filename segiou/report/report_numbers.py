@@ -297,8 +297,13 @@ class ReportNumbers(Drawable):
         str
             Empty for ratios.
         """
-        score = self.scores_by_name.get(name.partition(":")[0])
+        score = self._score_of(name)
         return "" if score is None else score.unit
+
+    def _score_of(self, name: str) -> ScoreValues | None:
+        """The score of a name, such as ``"iou:car"``; None of counts."""
+        check_kind("the name of a score", name, str, "text")
+        return self.scores_by_name.get(name.partition(":")[0])
 
     def better(self, name: str) -> str:
         """Which values of a score are better: ``"higher"``, ``"lower"``, or ``""`` of counts.
@@ -308,7 +313,7 @@ class ReportNumbers(Drawable):
         name : str
             Name of the score.
         """
-        score = self.scores_by_name.get(name.partition(":")[0])
+        score = self._score_of(name)
         return "higher" if score is None else score.better or ""
 
     @property
@@ -409,6 +414,8 @@ class ReportNumbers(Drawable):
         name : str
             Name of the score.
         """
+        if self._score_of(name) is None:
+            raise not_measured(read_name(name, self.scores_by_name))
         if name in PIXEL_SCORES:
             by_name = self.pixel_intervals
             groups = [f"{name}:{group}" for group, _ in self.groups]

@@ -45,6 +45,7 @@ def report_of(
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
+    check_kind("worst_by", worst_by, str, "the name of a score")
     passed = _checked(intervals)
     others = {*run.score_plans, *CASE_SCORES}
     measured = {given.metric: given for given in passed if given.metric in others}

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from segiou._support.arguments import check_kind
 from segiou._support.text import Json, listed, plural
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -117,6 +118,7 @@ class Header:
         Plan or None
             None if the measure is not counted.
         """
+        check_kind("the key of a measure", key, str, "text")
         return next((plan for plan in self.plans if plan.key == key), None)
 
     @cached_property

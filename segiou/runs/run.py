@@ -142,6 +142,7 @@ class Run(RunCounts):
             structure, score, value, unit, and a note where the value is undefined
             or infinite and its cell empty.
         """
+        check_flag("long", long)
         table = self._table(protocol)
         return table.to_long_csv() if long else table.to_csv()
 
@@ -170,12 +171,13 @@ class Run(RunCounts):
         OSError
             If the file cannot be written.
         """
+        check_path("path", path)
         return self._table().to_parquet(Path(path).expanduser())
 
     def _table(self, protocol: Protocol | str | None = None) -> RunTable:
         from segiou.runs.tables import RunTable
 
-        chosen = load_protocol(protocol or self.protocol)
+        chosen = load_protocol(self.protocol if protocol is None else protocol)
         return RunTable(self.under(chosen), chosen)
 
     def intervals(
@@ -507,7 +509,8 @@ def run_from_counts(
 
     check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
     check_kind("name", name, str, "text")
-    check_kind("provenance", provenance or {}, Mapping, "a mapping")
+    check_kind("provenance", {} if provenance is None else provenance, Mapping, "a mapping")
+    plans = read_several("plans", plans, "an iterable of Plan")
     left_out = read_several("skipped", skipped, "an iterable of Problem")
     for problem in left_out:
         check_kind("each of skipped", problem, Problem, "a Problem")
@@ -552,5 +555,9 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
     from segiou.runs.run_writing import merged, write_run
 
     check_flag("partial", partial)
-    runs = [Run.open(path) for path in paths]
+    check_path("output", output)
+    runs = [Run.open(path) for path in read_several("paths", paths, "paths of run files")]
+    if not runs:
+        msg = "paths is empty; pass at least one run file"
+        raise ValueError(msg)
     return write_run(output, *merged(runs, [str(run.path) for run in runs], partial=partial))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_flag, check_integer, read_several
 from segiou._support.files import Problem
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
@@ -192,6 +193,8 @@ class RunCounts(Drawable):
         members, grouped_truth_only
             As in :meth:`segiou.runs.Columns.structure_counts`.
         """
+        check_flag("grouped_truth_only", grouped_truth_only)
+        members = read_several("members", members, "a sequence of sequences of class indices")
         width, rule = self.options.num_classes, {"grouped_truth_only": grouped_truth_only}
         blocks = self._images.blocks(files=False)
         parts = (block.structure_counts(members, width, **rule) for block in blocks)
@@ -223,6 +226,7 @@ class RunCounts(Drawable):
         index : int
             Position of the image in the run.
         """
+        check_integer("index", index, -len(self), len(self) - 1)
         image = self._loaded.take([range(len(self))[index]])
         return SparseConfusionCounts(self.options.num_classes, image.summed())
 

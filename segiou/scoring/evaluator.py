@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from segiou._support.arguments import check_choice, check_kind, names_options
+from segiou._support.arguments import check_choice, check_flag, check_kind, names_options
 from segiou._support.text import Json, plain, plural
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
@@ -247,6 +247,7 @@ class Evaluator(Accumulator):
             ``mean_iou``, ``mean_dice``, ``pixel_accuracy`` and the mean of every
             score of the measures.
         """
+        check_flag("per_class", per_class)
         report = self.report()
         names = ["mean_iou", "mean_dice", "pixel_accuracy", *report.scales]
         scores = report.scores(prefix, names=[*names, *(["iou", "dice"] if per_class else [])])

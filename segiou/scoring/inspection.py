@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.arguments import names_options
+from segiou._support.arguments import check_callable, check_integer, check_kind, names_options
 from segiou._support.files import Problem, problem_lines
 from segiou._support.numbers import count, percent
 from segiou._support.text import Json, listed, plural
@@ -260,6 +260,13 @@ def inspect_folder(
     DataError
         If the folder does not exist or contains no masks.
     """
+    if labels is not None:
+        check_kind("labels", labels, LabelSet, "a LabelSet, such as load_labels('camvid')")
+    for name, number in (("workers", workers), ("most", most)):
+        if number is not None:
+            check_integer(name, number, 1)
+    if progress is not None:
+        check_callable("progress", progress, "a function of the numbers of files read and of all")
     source = open_source(folder)
     single = isinstance(source, LocalFolder) and Path(source.root).is_file()
     paths = [source.root] if single else list(files_of(source).values())

@@ -127,7 +127,9 @@ class Job(Options):
             The arguments; others are ignored.
         """
         arguments = {name: given[name] for name in cls.names() if name in given}
-        arguments["protocol"] = load_protocol(given["protocol"] or "segiou")
+        arguments["protocol"] = load_protocol(
+            "segiou" if given["protocol"] is None else given["protocol"]
+        )
         arguments["measures"] = with_defaults(measures, given["labels"], given.get("spacing"))
         implied = {
             name: x for measure in arguments["measures"] for name, x in measure.reading.items()

@@ -264,6 +264,7 @@ def each_image(
         images = [_images_of(name, side, truth) for name, side in sides.items()]
     streams = dict(zip(("truth images", "predictions", "masks"), images, strict=False))
     if ids is not None:
+        check_several("ids", ids, "one id per image")
         streams["ids"] = to_host(ids).tolist() if framework_of(ids) else ids
     _check_lengths(streams)
     for number, items in enumerate(zip_longest(*streams.values(), fillvalue=_END)):

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_flag, check_integer, names_options
+from segiou._support.arguments import check_flag, check_integer, names_options, refuse_kind
 from segiou._support.optional import Drawable
 from segiou.accumulators.base import TableAccumulator
 from segiou.accumulators.histograms import threshold_curves as curves
@@ -306,6 +306,8 @@ class ScoreHistogram(TableAccumulator, Drawable):
         ValueError
             If the run has no histograms.
         """
+        if not hasattr(run, "counts_of"):
+            raise refuse_kind("run", run, "a Run")
         histogram: Self | None = run.counts_of("scores")
         if histogram is None:
             msg = "the run has no score histograms; rescore with measures=['scores'] (--scores)"

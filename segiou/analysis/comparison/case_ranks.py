@@ -133,6 +133,7 @@ def rank_cases(
     how = CaseRanking.of(locals())
     check_choice("better", better, ("higher", "lower"))
     check_choice("statistic", statistic, ("mean", "median"))
+    alpha = check_number("alpha", alpha, 0, 1)
     table = as_array(scores, "scores")
     if table.dtype.kind not in "iuf":
         raise refuse_kind("scores", scores, "numbers, NaN for a missing case")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from segiou._support.arguments import check_flag
+from segiou._support.arguments import check_flag, read_several
 from segiou._support.numbers import shown, shown_range
 from segiou._support.text import Json, listed, plain
 from segiou.analysis.comparison import text as comparison_text
@@ -91,6 +91,7 @@ def compare_scores(*runs: HasRunCounts, metrics: Sequence[Metric], **options: An
     >>> [round(one.pairs[0].overall.delta, 4) for one in found.comparisons]
     [0.5048, 0.3125]
     """
+    metrics = read_several("metrics", metrics, "scores, such as ['iou', 'dice']")
     if not metrics:
         msg = "metrics is empty; pass at least one score, such as 'dice'"
         raise ValueError(msg)
@@ -304,7 +305,7 @@ def model_table(
     [('0', 0.6154, 1.0), ('1', 0.375, 1.0), ('mean', 0.4952, 1.0)]
     """
     check_flag("intervals", intervals)
-    several = [metrics] if isinstance(metrics, str) or callable(metrics) else [*metrics]
+    several = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
     comparisons = compare_scores(*runs, metrics=several, **options).comparisons
     chosen = {name: options[name] for name in _OF_INTERVALS if name in options}
 

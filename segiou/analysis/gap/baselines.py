@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.numbers import percent
 from segiou._support.text import Plain
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
 from segiou.metrics.protocols import Protocol
@@ -130,7 +130,15 @@ def skill_score(score: Any, baseline: Any) -> Floats:
     >>> float(skill_score(0.95, 0.9).round(4))
     0.5
     """
-    return ratio(np.subtract(score, baseline), np.subtract(1.0, baseline))
+    s, b = _numbers("score", score), _numbers("baseline", baseline)
+    return ratio(s - b, 1.0 - b)
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise refuse_kind(name, values, "a number or an array of numbers")
+    return array.astype(np.float64)
 
 
 def majority_class(counts: Counts) -> int:
@@ -146,6 +154,7 @@ def majority_class(counts: Counts) -> int:
     >>> majority_class(Counts(tp=[1, 5], fp=[0, 0], fn=[2, 0], tn=[5, 3]))
     1
     """
+    check_counts(counts)
     return int(np.argmax(counts.truth))
 
 
@@ -165,7 +174,9 @@ def majority_counts(counts: Counts, majority: int) -> Counts:
     >>> majority_counts(counts, majority_class(counts))
     Counts(tp=[90  0], fp=[10  0], fn=[ 0 10], tn=[ 0 90])
     """
+    check_counts(counts)
     truth = counts.truth
+    check_integer("majority", majority, 0, truth.shape[-1] - 1)
     total = truth.sum(-1, keepdims=True)
     chosen = np.arange(truth.shape[-1]) == majority
     tp = np.where(chosen, truth, 0)
@@ -199,7 +210,7 @@ def random_iou(shares: Any, prior: Any) -> Floats:
     >>> random_iou([0.5, 0.5, 0.0], [0.5, 0.5, 0.0]).round(4)
     array([0.3333, 0.3333,    nan])
     """
-    s, q = np.asarray(shares, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    s, q = _numbers("shares", shares), _numbers("prior", prior)
     return ratio(s * q, s + q - s * q)
 
 

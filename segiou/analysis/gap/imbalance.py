@@ -287,7 +287,8 @@ def _explain_scored(
         )
         raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
-    protocol = load_protocol(protocol or getattr(scored, "protocol", None) or "segiou")
+    usual = getattr(scored, "protocol", None) or "segiou"
+    protocol = load_protocol(usual if protocol is None else protocol)
     counts = run_under(scored, protocol).counts
     if isinstance(tally, ConfusionCounts):
         counts = protocol.tally_of(tally).counts

@@ -165,6 +165,7 @@ def explain_difference(
         raise ValueError(msg)
     names = both[0], both[1]
     protocol = load_protocol(protocol)
+    class_names = read_several("class_names", class_names, "the names of the classes")
     include = included(include, len(class_names))
     images = [counts_of_images(side, tuple(class_names), protocol) for side in (counts_a, counts_b)]
     keep = classes_in_common(images, class_names, include, protocol)

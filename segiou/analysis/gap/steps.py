@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_kind, read_several
 from segiou._support.numbers import percent, points
 from segiou._support.text import Json, called, listed, nouns, plain, plural
-from segiou.counting.counts import ConfusionCounts, Counts
+from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats
+from segiou.metrics.ratio import Floats, included
 
 Ints = NDArray[np.int64]
 Kind = Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
@@ -163,6 +164,15 @@ def next_steps(
     20.00 % of road pixels predicted as car. Fixing this would raise mean IoU by
     18.33 points (81.67 → 100.00 %).
     """
+    check_kind("tally", tally, ConfusionCounts, "ConfusionCounts, such as Report.tally")
+    check_kind("protocol", protocol, Protocol, "a Protocol, such as load_protocol('segiou')")
+    if per_image is not None:
+        check_counts(per_image, "per_image")
+    include = included(include, tally.num_classes)
+    class_names = read_several("class_names", class_names, "the names of the classes")
+    if len(class_names) != tally.num_classes:
+        msg = f"class_names has {len(class_names)} names; expected {tally.num_classes}"
+        raise ValueError(msg)
     moves, counts = _Moves(tally, protocol, include), tally.counts
     errors = _errors(moves, counts, per_image)
     names, now = [*class_names, None], math.nan if protocol.needs_images else moves.mean

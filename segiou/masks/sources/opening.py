@@ -9,6 +9,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from segiou._support.arguments import check_path
 from segiou._support.files import Stamp
 from segiou.masks.finding import check_found
 from segiou.masks.formats.nifti_pairs import as_header
@@ -55,6 +56,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     ImportError
         If a URL is given and fsspec is not installed.
     """
+    check_path("a folder or file", where)
     text = str(where)
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))

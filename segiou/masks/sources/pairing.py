@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
+from segiou._support.arguments import check_kind
 from segiou._support.names import compiled, composed
 from segiou._support.numbers import percent
 from segiou._support.text import plural
@@ -194,6 +195,12 @@ def pair_folders(
     >>> found.pairs
     (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
     """
+    for name, files in (("truth", truth), ("pred", pred)):
+        check_kind(name, files, Mapping, "a mapping of names to paths, as of find_masks")
+    texts = {"truth_suffix": truth_suffix, "pred_suffix": pred_suffix, "key": key}
+    for name, text in texts.items():
+        if text is not None:
+            check_kind(name, text, str, "text")
     truth, pred = _normalized_sides(truth, pred)
     if not any((suffix or "").lower().endswith(PHOTOS) for suffix in (truth_suffix, pred_suffix)):
         truth, pred = _masks_only(truth), _masks_only(pred)

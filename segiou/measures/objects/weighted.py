@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_several, refuse_kind
 from segiou.counting.arrays import as_label_array, label_arrays, with_dimensions_of
 from segiou.counting.id_pairs import count_id_pairs, sums
 from segiou.labels.label_set import LabelClass, LabelSet
@@ -246,7 +247,12 @@ def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float]
     of_groups = InstanceCounts(
         groups, pred_labels=taken, ignore=labels.ignore, things=_TAKEN_FOR, unassigned="count"
     )
-    for instance_ids, pred in images:
+    wanted = "pairs of instance ids and predicted labels"
+    check_several("images", images, wanted)
+    for image in images:
+        if not isinstance(image, (tuple, list)) or len(image) != 2:
+            raise refuse_kind("each of images", image, wanted.replace("pairs", "a pair"))
+        instance_ids, pred = image
         truth, instances = cityscapes_instances(instance_ids)
         of_classes.update(truth, instances, pred)
         of_groups.update(truth, instances, pred)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segiou._support.arguments import check_integer, read_several
+from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou.counting.arrays import label_arrays
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, row_type
 from segiou.measures.surfaces.rules import SurfaceRules
@@ -31,6 +31,7 @@ def measured_rows(
     """One row per structure of a case."""
     sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
+    check_kind("options", options, SurfaceRules, "SurfaceOptions")
     convention = CONVENTIONS[options.convention]
     check_integer("threads", threads, 1)
     skipped = frozenset(as_values("ignore", ignore))

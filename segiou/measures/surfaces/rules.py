@@ -52,6 +52,7 @@ class SurfaceRules(Measure):
         check_flag("border", self.border)
         check_kind("tolerances_of", self.tolerances_of, Mapping, "a mapping of labels to distances")
         check_kind("empty", self.empty, Mapping, "a mapping of measures to three values each")
+        check_choice("unit", self.unit, ("", "mm", "px"))
         common = _lengths("tolerances", self.tolerances)
         by_label = {
             label: _lengths("tolerances", some) for label, some in self.tolerances_of.items()

@@ -95,6 +95,7 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
 
 
 def _match(folder: str | Path, ids: Iterable[str], endings: frozenset[str]) -> ImageMatch:
+    check_path("images", folder)
     root = Path(folder).expanduser()
     if not root.is_dir():
         msg = f"{root} is not a folder. Pass the folder of the images"

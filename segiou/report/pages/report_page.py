@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_flag
+from segiou._support.arguments import check_flag, check_integer, check_path
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import capital, nouns
@@ -273,9 +273,8 @@ def render_page(
 
     ``pictures`` are ``images``, ``read`` and ``folder``.
     """
-    if examples < 0:
-        msg = f"examples must be at least 0, got {examples}"
-        raise ValueError(msg)
+    check_integer("examples", examples, 0)
+    check_integer("seed", seed, 0)
     names = reports[0].class_names
     colors = class_colors(runs[0].labels if runs else LabelSet.from_names(names))
     table = _images_of(reports, runs, models, scores, **pictures) if runs else None
@@ -418,6 +417,7 @@ def write_html(
 def write_page(path: str | Path, render: Callable[..., str], *, overwrite: bool) -> Path:
     """Write the result of ``render(folder=…)``: one file, or a folder with its index last."""
     check_flag("overwrite", overwrite)
+    check_path("path", path)
     folder = Path(path).expanduser()
     if not str(path).endswith(("/", os.sep)) and not folder.is_dir():
         return write_whole(path, render(folder=None))
