@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -74,8 +73,9 @@ class ChannelCounts(PixelAccumulator):
         # Channels have no label values, so only the names of a label set are used.
         names = load_labels(labels).class_names
         wanted = "an integer, or several"
-        is_one = isinstance(ignore, Integral)
-        values = [ignore] if is_one else read_several("ignore", ignore, wanted)
+        is_one = isinstance(ignore, int | np.integer)
+        several: Any = [ignore] if is_one else ignore
+        values = read_several("ignore", several, wanted)
         for value in values:
             if check_integer("ignore", value) in (0, 1):
                 msg = f"ignore={value} is a value of every channel; use exclude= to skip a channel"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -228,7 +227,9 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
             msg = f"annotator {k} has shape {mask.shape}, but annotator 0 has {labels[0].shape}"
             raise ValueError(msg)
     several = (
-        [ignore] if isinstance(ignore, Integral) else read_several("ignore", ignore, "integers")
+        [ignore]
+        if isinstance(ignore, int | np.integer)
+        else read_several("ignore", ignore, "integers")
     )
     ignored = [check_integer("ignore", value) for value in several]
     small = np.min_scalar_type(-num_classes)
