@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou.inference.limits import SCALES
 from segiou.inference.student import student
 
 
-def _ranked(values: ArrayLike) -> Floats:
+def _ranked(values: ArrayLike) -> NDArray[np.float64]:
     """Defined numbers in ascending order."""
     table = np.asarray(values)
     if table.dtype.kind not in "fiu":
