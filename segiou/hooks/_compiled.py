@@ -31,13 +31,13 @@ def carry(low: Any, high: Any) -> tuple[Any, Any]:
     return low % BASE, high + low // BASE
 
 
-def as_floats(low: Any, high: Any, xp: Any) -> Any:
+def as_floats(low: Any, high: Any, *, xp: Any) -> Any:
     """Counts in float32, by the operations of Keras; at most their last digits are rounded."""
     low, high = carry(low, high)
     return xp.cast(high, "float32") * BASE + xp.cast(low, "float32")
 
 
-def _total(low: Any, high: Any, xp: Any, axis: int | None = None) -> tuple[Any, Any]:
+def _total(low: Any, high: Any, *, xp: Any, axis: int | None = None) -> tuple[Any, Any]:
     """Exact sums of up to 2^21 counts."""
     ones, more = xp.sum(low % 1024, axis), xp.sum(low // 1024, axis)
     return carry(more % 1024 * 1024 + ones, xp.sum(high, axis) + more // 1024)
@@ -153,14 +153,14 @@ class CompiledMatrix(CodeTables):
         classes = self.matrix.num_classes
         sides = [xp.reshape(x[:-1], (classes + 2, classes + 1)) for x in carry(low, high)]
         tables = [side[:classes] for side in sides]
-        tp, truth = [xp.diagonal(table) for table in tables], _total(*tables, xp, axis=1)
-        pred, total = [side[:-1] for side in _total(*tables, xp, axis=0)], _total(*truth, xp)
+        tp, truth = [xp.diagonal(table) for table in tables], _total(*tables, xp=xp, axis=1)
+        pred, total = [side[:-1] for side in _total(*tables, xp=xp, axis=0)], _total(*truth, xp=xp)
         counts = zip(*map(_differences, tp, truth, pred, total), strict=True)
-        wrong = as_floats(*sides, xp)
-        bad = as_floats(low[-1], high[-1], xp) + xp.sum(wrong[-1])
+        wrong = as_floats(*sides, xp=xp)
+        bad = as_floats(low[-1], high[-1], xp=xp) + xp.sum(wrong[-1])
         if self.encoding.unassigned == "error":
             bad = bad + xp.sum(wrong[:classes, -1])
-        return Counts.trusted(*(as_floats(*count, xp) for count in counts)), bad
+        return Counts.trusted(*(as_floats(*count, xp=xp) for count in counts)), bad
 
     def read(self, sums: NDArray[np.int64], maxima: Any, batches: int) -> ConfusionMatrix:
         """Counts of sums from a device; raises for undeclared values and unusable scores."""
