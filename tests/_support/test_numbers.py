@@ -38,7 +38,7 @@ def test_options_and_tables_read_numbers_alike(text, tmp_path, capsys):
         ["--labels", text],
         ["--labels", "2", "--workers", text],
         ["--labels", "2", "--level", text],
-        ["--labels", "2", "--surface", "--spacing", f"{text},1"],
+        ["--labels", "2", "--volume", "--spacing", f"{text},1"],
         ["--labels", "2", "--fail-under", f"mean_iou={text}"],
         ["--labels", "2", f"--boundary={text}"],
         ["--labels", "2", "--ignore", text],
