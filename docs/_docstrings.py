@@ -75,7 +75,10 @@ def _members(owner: type, path: str, seen: set[int]) -> Iterator[str]:
         for name, value in vars(base).items():
             described = isinstance(value, property | functools.cached_property)
             routine = inspect.isroutine(getattr(owner, name, None)) and not inspect.isclass(value)
+            is_field = name in getattr(base, "__dataclass_fields__", ())
             if name.startswith("_") or id(value) in seen or _overrides(owner, base, name):
+                continue
+            if is_field:  # its default may be a function
                 continue
             if described or routine:
                 seen.add(id(value))

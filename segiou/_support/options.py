@@ -33,7 +33,13 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a function, a command or a run."""
+        """The options among the arguments of a function, a command or a run.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            The arguments by name; those of other options are left out.
+        """
         return cls(**{name: given[name] for name in cls.names() if name in given})
 
     @property
