@@ -19,7 +19,7 @@ from segiou.inference.bootstrapping import bootstrap_limits, limits_of
 from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Caution, Dependence, Design
 from segiou.inference.leave_one_out import jackknife
-from segiou.inference.limits import Limits, wide_limits
+from segiou.inference.limits import Limits, rows_of_limits, wide_limits
 from segiou.inference.order_statistics import median_limits
 from segiou.inference.resampling import Method, PairedMethod, Resampling
 from segiou.inference.scored_runs import scored_images, unit_of_pixels
@@ -439,7 +439,7 @@ def confidence_intervals(
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = how.drawn([prepared])[0] if drawn else None
     limits = limits_by(method, prepared, level=level, drawn=values)
-    rows = limits.rows(name=prepared.names, value=limits.values, units=prepared.seen)
+    rows = rows_of_limits(limits, name=prepared.names, value=limits.values, units=prepared.seen)
     overall, *classes = (Interval(**row) for row in rows)
     return Intervals(
         metric=prepared.score.name,

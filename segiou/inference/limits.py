@@ -73,23 +73,6 @@ class Limits:
     freedom: Floats
     undefined_share: Floats
 
-    def rows(self, **more: Any) -> Iterator[dict[str, Any]]:
-        """The limits of the score, then of each class, by name.
-
-        Parameters
-        ----------
-        **more : sequence
-            Further columns, with a value for each of them.
-        """
-        return records(
-            low=self.low,
-            high=self.high,
-            standard_error=self.standard_error,
-            freedom=self.freedom,
-            undefined_share=self.undefined_share,
-            **more,
-        )
-
     @property
     def ends(self) -> tuple[float, float]:
         """The interval of the score."""
@@ -99,6 +82,18 @@ class Limits:
         """The same without intervals."""
         nowhere = np.full(len(self.values), np.nan)
         return replace(self, low=nowhere, high=nowhere)
+
+
+def rows_of_limits(limits: Limits, **more: Any) -> Iterator[dict[str, Any]]:
+    """The limits of the score, then of each class, by name, with further columns."""
+    return records(
+        low=limits.low,
+        high=limits.high,
+        standard_error=limits.standard_error,
+        freedom=limits.freedom,
+        undefined_share=limits.undefined_share,
+        **more,
+    )
 
 
 def wide_limits(

@@ -195,7 +195,7 @@ class Statistic:
         some = None if self.images is None else self.images.where(images)
         return replace(self, units=units, sums=sums, seen=seen, images=some)
 
-    def sums_of_groups(self, index: NDArray[np.intp], groups: int) -> Any:
+    def sums_of_groups(self, index: NDArray[np.intp], groups: int) -> NDArray[Any]:
         """Sums (G, F) of some images over groups; this score must be over single images.
 
         Parameters
@@ -207,7 +207,8 @@ class Statistic:
         """
         taken = index >= 0
         if self.images is None or not isinstance(self.sums, ManyRows):
-            return row_sums(self.sums, index, groups)
+            sums: NDArray[Any] = row_sums(self.sums, index, groups)
+            return sums
         several = self.images.where(taken)
         rows = ManyRows(lambda: map(self.score.sums, several.parts()), several.number)
         return rows.summed(index[taken], groups)
@@ -227,7 +228,7 @@ class Statistic:
         return exact.evaluate(np.ones(1, np.int64))
 
     @property
-    def products(self) -> Any:
+    def products(self) -> NDArray[Any]:
         """The sums that are resampled, (U, F), in a data type in which every resample is exact.
 
         These are the sums of units, or of random groups of them if there are very many.
@@ -240,14 +241,15 @@ class Statistic:
             If a resample could exceed 2^63.
         """
         table = resampled_sums(self.sums)
+        products: NDArray[Any] = table
         if table.dtype.kind == "f":
-            return table
+            return products
         numbers = table if isinstance(table, np.ndarray) else table.data
         most = int(np.abs(numbers).max(initial=0)) * table.shape[0]
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could exceed 2^63 pixels ({most})"
             raise ValueError(msg)
-        return table.astype(np.float64) if most < _EXACT else table
+        return products.astype(np.float64) if most < _EXACT else products
 
 
 def statistic(

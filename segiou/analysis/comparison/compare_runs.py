@@ -36,7 +36,7 @@ from segiou.counting.counts import Counts
 from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Design
 from segiou.inference.intervals import limits_by, unit_attributes
-from segiou.inference.limits import Limits
+from segiou.inference.limits import Limits, rows_of_limits
 from segiou.inference.paired import Paired, Resampled
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.resampling import PairedMethod, PairedResampling
@@ -476,7 +476,8 @@ class _Compared:
     def differences(self, pair: _Pair, p_adjusted: float) -> list[Difference]:
         """The difference of the score, then those of the classes."""
         a, b, p = pair.a.score, pair.b.score, pair.differences.p
-        rows = pair.limits(self.how.level).rows(
+        rows = rows_of_limits(
+            pair.limits(self.how.level),
             name=a.names,
             a=a.values,
             b=b.values,

@@ -41,16 +41,16 @@ _BATCHES = 5
 class _Median:
     """The median of cases, with limits by order statistics, as a side of a difference."""
 
-    bounds = -math.inf, math.inf
-    freedom = math.nan
-    moves = np.zeros(0)  # units in both sides cause no correlation that is known
+    bounds: tuple[float, float] = -math.inf, math.inf
+    freedom: float = math.nan
+    moves: Floats = np.zeros(0)  # units in both sides cause no correlation that is known
 
     def __init__(self, score: Statistic) -> None:
         assert score.median_of is not None
-        self.cases = score.median_of[:, 0]
-        self.value = float(score.values[0])
+        self.cases: Floats = score.median_of[:, 0]
+        self.value: float = float(score.values[0])
         # Over groups, and of several structures, limits would need a bootstrap.
-        self.is_plain = score.median_of.shape[1] == 1 and score.units.kind == "image"
+        self.is_plain: bool = score.median_of.shape[1] == 1 and score.units.kind == "image"
 
     def reach(self, level: float) -> tuple[float, float]:
         """Distances of the limits from the value."""
