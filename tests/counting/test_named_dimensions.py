@@ -63,7 +63,7 @@ def one(truth, pred, mask):
 
 
 def of_images(truth, pred, mask):
-    return Evaluator(2).update(truth, pred, mask=mask, ids="abc").total().matrix
+    return Evaluator(2).update(truth, pred, mask=mask, ids=list("abc")).total().matrix
 
 
 def of_objects(truth, pred, mask):
@@ -116,7 +116,9 @@ def test_scores(scores):
     assert ConfusionMatrix(2).update(truth, turned(scores, CHANNELS), mask=mask, argmax=2) == (
         ConfusionMatrix(2).update(TRUTH, scores, mask=MASK, argmax=1)
     )
-    found = Evaluator(2).update(truth, Named(scores, CHANNELS), mask=mask, argmax=1, ids="abc")
+    found = Evaluator(2).update(
+        truth, Named(scores, CHANNELS), mask=mask, argmax=1, ids=list("abc")
+    )
     assert found.total().matrix.tolist() == want.tolist()
 
 

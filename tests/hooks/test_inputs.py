@@ -39,7 +39,9 @@ def test_unknown_options_name_the_nearest(torch):
 
 def test_the_first_axis_of_a_batch_is_not_that_of_classes():
     with pytest.raises(ValueError, match="argmax=0 is the axis of the images; pass the class axis"):
-        Evaluator(2).update(np.zeros((2, 2, 1), int), np.zeros((2, 2, 2, 1)), ids="ab", argmax=0)
+        Evaluator(2).update(
+            np.zeros((2, 2, 1), int), np.zeros((2, 2, 2, 1)), ids=["a", "b"], argmax=0
+        )
 
 
 @pytest.mark.parametrize("axis", [1, -1])

@@ -83,7 +83,7 @@ def test_images_without_ids_are_numbered_and_repeat():
     loop = Evaluator(2).update(TRUTH, PRED).update(TRUTH, PRED)
     assert loop.run().ids == ("0", "1", "2", "3")
     assert loop == Evaluator(2).update(np.tile(TRUTH, (2, 1, 1)), np.tile(PRED, (2, 1, 1)))
-    loop.update(TRUTH, PRED, ids="ab")
+    loop.update(TRUTH, PRED, ids=["a", "b"])
     assert loop.run(name="mixed").ids == ("0", "1", "2", "3", "a", "b")
     loop.update(TRUTH[0], PRED[0], ids=["1"])
     with pytest.raises(ValueError, match="duplicate image id '1'"):

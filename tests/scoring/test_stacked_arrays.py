@@ -177,9 +177,9 @@ def test_raters_ask_as_well(tmp_path):
     raters = {name: as_folder(tmp_path / name, values) for name, values in sides.items()}
     with pytest.raises(segiou.DataError, match=EITHER):
         compare_raters(raters, labels=2)
-    found = compare_raters(raters, labels=2, array_axes="nyx").matrix("dice", 1)
+    found = compare_raters(raters, labels=2, array_axes="nyx").matrix("dice", "1")
     by_case = {name: dict(enumerate(values)) for name, values in sides.items()}
-    assert found.tolist() == compare_raters(by_case, labels=2).matrix("dice", 1).tolist()
+    assert found.tolist() == compare_raters(by_case, labels=2).matrix("dice", "1").tolist()
     assert main(["raters", *map(str, raters.values()), "--labels", "2", "-q"]) == 3
     command = ["raters", *map(str, raters.values()), "--labels", "2", "-q", "--array-axes", "nyx"]
     assert main(command) == 0
