@@ -308,7 +308,8 @@ def test_the_page_has_the_size_of_each_folder():
     # python tests/test_architecture.py --write
     assert core == pytest.approx(found["core"][0], rel=0.05)
     assert sum(written.values()) == pytest.approx(found["all"][0], rel=0.05)
-    assert whole >= sum(written.values())  # of the folders that were not deleted
+    # Of the folders that were not deleted.
+    assert whole >= 0.95 * sum(written.values())
 
 
 def test_code_lines_by_hand(tmp_path):

@@ -8,6 +8,8 @@ from pathlib import Path
 from segiou._support.text import listed
 from segiou.cli.console import note
 from segiou.cli.options import option_of
+from segiou.measures.guard import is_own
+from segiou.measures.registry import measure_keys, measure_of
 
 #: Options of thresholds.
 THRESHOLDS = ("fail_under", "fail_over", "require")
@@ -58,7 +60,9 @@ def check_needs(parsed: argparse.Namespace) -> None:
     for name, needed in _NEEDS:
         others = {option_of(n): _value(parsed, n) for n in needed if hasattr(parsed, n)}
         is_unset = (value is None or value is False or value == [] for value in others.values())
-        if _is_given(parsed, name) and option_of(needed[0]) in others and all(is_unset):
+        if not (_is_given(parsed, name) and option_of(needed[0]) in others and all(is_unset)):
+            continue
+        if not _is_for_measure(parsed, name):
             msg = f"{option_of(name)} has no effect without {listed([*others], last=' or ')}"
             raise ValueError(msg)
     for name, other in _REPLACED:
@@ -79,6 +83,14 @@ def _value(parsed: argparse.Namespace, name: str) -> object:
 
         return parsed.format == "html" or format_of(Path(parsed.output or "")) == "html"
     return value
+
+
+def _is_for_measure(parsed: argparse.Namespace, name: str) -> bool:
+    """Whether an option is one that a measure which is asked for may use."""
+    if name != "spacing":
+        return False
+    kinds = (measure_of(key) for key in measure_keys() if getattr(parsed, key, None))
+    return any(kind.uses_spacing or not is_own(kind) for kind in kinds)
 
 
 def _is_given(parsed: argparse.Namespace, name: str) -> bool:

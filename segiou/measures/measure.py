@@ -55,6 +55,9 @@ class Measure(ABC):
     version: ClassVar[int] = 1
     #: Whether it reads ids of objects from mask files with :meth:`read`.
     reads_ids: ClassVar[bool] = False
+    #: Whether ``--KEY`` is enough for ``--spacing`` to have an effect; for measures of other
+    #: packages, it always is.
+    uses_spacing: ClassVar[bool] = False
     #: How it reads masks unless it is told otherwise: values of the fields of ``Reading``.
     reading: ClassVar[Mapping[str, Any]] = {}
 

@@ -383,3 +383,12 @@ def test_a_measure_cannot_write_into_scores(install):
     ):
         segiou.score([truth], [scores], threshold=0.5, labels=2, measures=["sizes"])
     assert scores.tolist() == [[0.1, 0.7]]
+
+
+def test_a_measure_may_use_the_spacing(install, command, folders):
+    install(count="sizes = np.rint(sizes * np.prod(self.masks.spacing)).astype(int)")
+    score = ("score", folders / "truth", folders / "good", "--labels", folders / "set.toml")
+    code, text, noted = command(*score, "--sizes", "--spacing", "2,3", "--format", "json")
+    assert (code, noted) == (0, "")
+    assert json.loads(text)["sizes"]
+    assert command(*score, "--spacing", "2,3")[0] == 2
