@@ -1,12 +1,12 @@
 """The page of a report in a headless Chromium: hostile names, definitions, screens and readers."""
 
 import pytest
-from hostile_page import FILE, HOSTILE, NAMES, class_names, image_names
+from hostile_page import BREAKOUT, FILE, HOSTILE, NAMES, class_names, image_names
 
 
 def test_hostile_names_are_only_text(report, until):
     assert class_names(report)[:4] == NAMES[:4]
-    assert report.locator("h1").inner_text() == "script>"
+    assert report.locator("h1").inner_text() == BREAKOUT
     assert (
         report.locator("main script, main [onerror], main [onload], main img[src=x]").count() == 0
     )

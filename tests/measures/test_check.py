@@ -72,12 +72,6 @@ def planted(plan_class=None, **attributes):
     return Faulty()
 
 
-def changing(self, pair):
-    sizes = sizes_of(pair.indices, 4)
-    pair.pred[...] = 0
-    return Parts.of(self.layout, sizes=sizes)
-
-
 calls = []
 
 
@@ -124,7 +118,6 @@ def factor(self, sums):
 
 
 FAULTS = {
-    "changes the masks": {"count": changing},
     "the second time": {"count": remembering},
     "predictions of ignored pixels": {"count": with_ignored},
     "label values are taken for class indices": {"count": of_labels},

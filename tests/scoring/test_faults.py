@@ -53,7 +53,8 @@ def many(tmp_path):
 
 def arguments_of(folder: Path, *more: str) -> list[str]:
     folders = [str(folder / "truth"), str(folder / "pred")]
-    return ["score", *folders, "--labels", "9", "--workers", "1", *more]
+    engine = [] if "--processes" in more else ["--workers", "1"]
+    return ["score", *folders, "--labels", "9", *engine, *more]
 
 
 def command_of(folder: Path, *more: str) -> list[str]:
