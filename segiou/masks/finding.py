@@ -80,7 +80,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     """Find the mask files below a folder: relative path (with ``/``) → path.
 
     Hidden files and folders are skipped. Links to folders are followed, except to those that
-    contain the link.
+    contain the link, or that are below the folder themselves.
 
     Parameters
     ----------
@@ -140,14 +140,17 @@ def _plugin_suffixes() -> set[str]:
 
 def files_below(root: Path, endings: Collection[str] | None = None) -> dict[str, str]:
     """Files below a folder with one of the given extensions; without them, all."""
-    linked: dict[str, str] = {}
-    return _files_below(root, endings, (), linked)
+    return _files_below(root, endings, (os.path.realpath(root),), {})
 
 
 def _files_below(
     root: Path, endings: Collection[str] | None, above: tuple[str, ...], linked: dict[str, str]
 ) -> dict[str, str]:
-    """Files below a folder, which links in the folders ``above`` lead to; each link once."""
+    """Files below a folder, the last of those ``above``, which links lead to; each folder once.
+
+    ``linked`` has the links by the folder that they lead to and, with a separator at the end, by
+    the folders above it.
+    """
     paths: dict[str, str] = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not is_hidden(name))
@@ -157,11 +160,17 @@ def _files_below(
             target, containing = os.path.realpath(link), (*above, os.path.realpath(base))
             if any(f"{folder}{os.sep}".startswith(f"{target}{os.sep}") for folder in containing):
                 continue
-            if target in linked:
-                msg = f"{link}: leads to the same folder as {linked[target]}; keep one of the links"
+            if any(_is_found_below(folder, target) for folder in above):
+                continue
+            around = [str(folder) for folder in Path(target).parents]
+            known = [linked.get(folder) for folder in (f"{target}{os.sep}", target, *around)]
+            if other := next(filter(None, known), None):
+                msg = f"{link}: leads to the same folder as {other}; keep one of the links"
                 raise ValueError(msg)
-            linked[target] = str(link)
-            below = _files_below(link, endings, containing, linked)
+            linked |= dict.fromkeys(
+                [target, *(f"{folder}{os.sep}" for folder in around)], str(link)
+            )
+            below = _files_below(link, endings, (*containing, target), linked)
             name = link.relative_to(root).as_posix()
             paths |= {f"{name}/{relative}": path for relative, path in below.items()}
         # Plain text: creating a Path for each of a million files takes a minute.
@@ -173,6 +182,12 @@ def _files_below(
             if endings is None or split_ending(name)[1].lower() in endings:
                 paths[f"{inside}{name}"] = f"{outside}{name}"
     return paths
+
+
+def _is_found_below(folder: str, target: str) -> bool:
+    """Whether the files of a folder are found below another one under their own names."""
+    inside = target.removeprefix(f"{folder}{os.sep}")
+    return inside != target and not any(map(is_hidden, Path(inside).parts))
 
 
 def _raise_unreadable(error: OSError) -> None:

@@ -129,6 +129,36 @@ def test_linked_folders_are_searched_once(tmp_path):
         find_masks(root)
 
 
+@pytest.mark.parametrize("links", [("b", "c"), ("a/sub/b",), ("b", "a/c")])
+def test_no_mask_is_found_twice_by_links_inside_the_folder(tmp_path, links):
+    for name in ("a/x.png", "a/sub/y.png"):
+        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / name).touch()
+    (tmp_path / "root" / "z").mkdir()
+    for link in links:
+        target = tmp_path / "root" / ("z" if link.startswith("a/") else "a")
+        (tmp_path / "root" / link).symlink_to(target)
+    assert sorted(find_masks(tmp_path / "root")) == ["a/sub/y.png", "a/x.png"]
+
+
+def test_links_to_hidden_folders_are_followed(tmp_path):
+    (tmp_path / ".store" / "7").mkdir(parents=True)
+    (tmp_path / ".store" / "7" / "x.png").touch()
+    (tmp_path / "a").symlink_to(tmp_path / ".store" / "7")
+    assert sorted(find_masks(tmp_path)) == ["a/x.png"]
+
+
+@pytest.mark.parametrize("inner", ["a", "z"])
+def test_links_to_a_folder_and_to_one_inside_it_are_refused(tmp_path, inner):
+    (tmp_path / "other" / "sub").mkdir(parents=True)
+    (tmp_path / "other" / "sub" / "x.png").touch()
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "m").symlink_to(tmp_path / "other")
+    (tmp_path / "root" / inner).symlink_to(tmp_path / "other" / "sub")
+    with pytest.raises(ValueError, match=r"leads to the same folder as .*; keep one of the links"):
+        find_masks(tmp_path / "root")
+
+
 def test_odd_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="does not exist"):
         find_masks(tmp_path / "gone")
