@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.coverage import CAMVID, GROUP, camvid, grouped, independent, predicted, truths
 from benchmarks.situations import Cell, print_cells
 from segiou.counting.counts import Counts
-from segiou.inference import sample_sizes
+from segiou.planning import sample_sizes
 
 _MANY, _CHECKED, _CLOSE = 20_000, 40, 0.05
 #: Wanted half-width of the intervals of mean IoU.

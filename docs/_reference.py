@@ -84,6 +84,7 @@ GUIDES = {
     "labels": "formats",
     "masks": "formats",
     "metrics": "why-another-number",
+    "planning": "intervals",
     "plots": "plots",
     "report": "reports",
     "runs": "runs",

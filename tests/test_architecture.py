@@ -53,13 +53,14 @@ ROOMS = (
     "plots",
     "hooks",
     "cli",
+    "planning",
     "raters",
     "maps",
     "suspects",
 )
 #: What a few users need: folders that could be deleted, as the kinds of scores could. What is left
 #: then obeys the same rules.
-FEATURES = ("geometry", "plots", "hooks", "raters", "maps", "suspects")
+FEATURES = ("geometry", "plots", "hooks", "planning", "raters", "maps", "suspects")
 DELETED = {name for name in FEATURES if not (ROOT / name).is_dir()}
 FEATURES = tuple(name for name in FEATURES if name not in DELETED)
 ROOMS = tuple(name for name in ROOMS if name not in DELETED)
@@ -395,7 +396,9 @@ def test_rooms_stay_few():
 PAGE = PAGE_PATH.read_text(encoding="utf-8")
 
 
-@pytest.mark.needs("maps", "measures.lesions", "measures.surfaces", "measures.topology")
+@pytest.mark.needs(
+    *("maps", "measures.lesions", "measures.surfaces", "measures.topology", "planning")
+)
 def test_every_file_of_the_page_exists():
     paths = set(re.findall(r"`([\w./-]+(?:/|\.(?:pyi?|c|toml|md)))`", PAGE)) - {"__init__.pyi"}
     assert len(paths) > 40

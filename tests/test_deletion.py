@@ -1,4 +1,4 @@
-"""Without the folders of some kinds of scores and of maps, the rest works and names the missing."""
+"""Without the folders of some kinds of scores and features, the rest names the missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STREETS = Path(__file__).parents[1] / "fixtures" / "streets"
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of the repository without the four folders."""
+    """A copy of the repository without these folders."""
     return copy_without(WORDS, tmp_path_factory.mktemp("rest"))
 
 
@@ -36,6 +36,7 @@ MISSING = [
     ([*COMPARE, "--metric=surface_dice"], f"surface_dice {NOT_THERE}"),
     ([*COMPARE, "--metric=cldice"], "segiou measures lists the scores of the installed measures"),
     (["map-accuracy", "a.csv", "--areas", "b.csv"], "map-accuracy needs segiou.maps, which is"),
+    (["plan", "a.sqlite", "--half-width=2%"], "plan needs segiou.planning, which is not installed"),
 ]
 CODE = """
 import contextlib, io, json, sys
@@ -75,7 +76,7 @@ def test_what_is_missing_is_named_and_everything_else_works(copy):
     found = json.loads(done.stdout)
     *refused, listed, help_, scored = found["commands"]
     assert "  raters " in listed[1]
-    assert "map-accuracy" not in listed[1]
+    assert "map-accuracy" not in listed[1] and "  plan " not in listed[1]
     shown = re.findall(r"(?m)^  (--[a-z-]+)", help_[1])
     assert {"--boundary", "--objects"} <= {*shown}
     assert not {"--surface", "--boundary-tolerance", "--lesions", "--topology"} & {*shown}

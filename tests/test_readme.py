@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deletable import needs_of
+from deletable import deleted_in, needs_of
 from PIL import Image
 
 import segiou
@@ -118,7 +118,7 @@ def test_commands_of_the_table_run(command, workplace, monkeypatch, capsys):
 
 
 def test_every_command_stands_in_the_table():
-    shown = {filled(command)[0] for command in COMMANDS}
+    shown = {filled(command)[0] for command in COMMANDS if not deleted_in(command)}
     listed = set(re.findall(r"^  ([a-z][a-z-]*) ", build_parser().format_help(), re.MULTILINE))
     assert listed == shown
 

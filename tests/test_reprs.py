@@ -87,7 +87,7 @@ def findings(run: segiou.Run) -> Iterator[Any]:
         lambda: segiou.rank([run, run, run], draws=20),
         lambda: segiou.slices(run, by=table),
         lambda: segiou.bootstrap(run, resamples=20),
-        lambda: run.sample_sizes(0.05),
+        *([lambda: run.sample_sizes(0.05)] if find_spec("segiou.planning") else []),
         lambda: analysis.influence(run.counts),
         lambda: analysis.compare_scores(run, run, metrics=["iou", "mean_iou"], **FEW),
     ):

@@ -383,29 +383,6 @@ def report(parsed: argparse.Namespace) -> int:
     return show_run(run, parsed)
 
 
-def plan(parsed: argparse.Namespace) -> int:
-    """Plan a test set from a run of images of the same kind."""
-    from segiou.cli.output import write_finding
-    from segiou.inference.planning import sample_sizes
-
-    inputs.findings_format(parsed)
-    run = inputs.noted_run(parsed.run_file, parsed)
-    inputs.check_percent(
-        parsed, "half_width", [run], inputs.metrics_of(parsed.metric, run.score_plans)
-    )
-    found = sample_sizes(
-        inputs.without_excluded(run, parsed),
-        parsed.half_width,
-        parsed.metric,
-        groups=parsed.group_by,
-        blocks=parsed.blocks,
-        level=parsed.level,
-        protocol=parsed.protocol,
-    )
-    write_finding(found, parsed)
-    return 0
-
-
 def slices(parsed: argparse.Namespace) -> int:
     """Compare the slices of one run, or of the change between two, with the rest."""
     from segiou.analysis.slices.search import slices as compared_slices

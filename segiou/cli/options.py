@@ -70,6 +70,7 @@ HOMES = {
     "demo": ("segiou.cli.demo", "demo"),
     "help": ("segiou.cli.help_command", "command"),
     "map-accuracy": ("segiou.maps.command", "command"),
+    "plan": ("segiou.planning.command", "command"),
     "raters": ("segiou.raters.command", "command"),
     "suspects": ("segiou.suspects.command", "command"),
 }

@@ -12,11 +12,6 @@ from segiou.inference.order_statistics import (
     worst_mean_limits as worst_mean_limits,
 )
 from segiou.inference.paired_runs import DifferentImagesError as DifferentImagesError
-from segiou.inference.planning import (
-    SampleSize as SampleSize,
-    SampleSizes as SampleSizes,
-    sample_sizes as sample_sizes,
-)
 from segiou.inference.significance import (
     Power as Power,
     holm_adjust as holm_adjust,

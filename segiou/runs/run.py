@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from segiou.analysis.slices.result import Slices
     from segiou.inference.intervals import Intervals
-    from segiou.inference.planning import SampleSizes
     from segiou.inference.units import Groups, Metric
     from segiou.measures.measure import Measure
     from segiou.measures.plan import Plan
@@ -207,9 +206,7 @@ class Run(RunCounts):
 
         return confidence_intervals(self, metric, groups=groups, protocol=protocol, **options)
 
-    def sample_sizes(
-        self, half_width: float, metric: Metric = "iou", **options: Any
-    ) -> SampleSizes:
+    def sample_sizes(self, half_width: float, metric: Metric = "iou", **options: Any) -> Any:
         """Numbers of images of the same kind that give intervals of a wanted width.
 
         Parameters
@@ -220,12 +217,16 @@ class Run(RunCounts):
         metric : str or callable
             See :func:`segiou.inference.statistics.statistic`.
         **options
-            Other options of :func:`segiou.inference.sample_sizes`: groups, blocks, level,
+            Other options of :func:`segiou.planning.sample_sizes`: groups, blocks, level,
             protocol, aggregate.
-        """
-        from segiou.inference.planning import sample_sizes
 
-        return sample_sizes(self, half_width, metric, **options)
+        Returns
+        -------
+        SampleSizes
+            The score, then its classes.
+        """
+        # By name, as plots: the core does not depend on a feature.
+        return import_module("segiou.planning").sample_sizes(self, half_width, metric, **options)
 
     def slices(
         self,
@@ -260,7 +261,6 @@ class Run(RunCounts):
         Suspects
             Ranked by confusion matrices, unless the run has the measure ``suspects``.
         """
-        # By name, as plots: the core does not depend on a feature.
         return import_module("segiou").find_suspects(self, **options)
 
     def report(

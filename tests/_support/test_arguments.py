@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
 import segiou
 from segiou._support import homes_of
-from segiou.inference import power, sample_sizes
-from segiou.maps import map_accuracy
+from segiou.inference import power
 from segiou.scoring import Evaluator, inspect_folder
 
-OTHERS = [Evaluator, inspect_folder, map_accuracy, power, sample_sizes]
+#: Folders that can be deleted, and functions in them.
+DELETABLE = {"segiou.maps": "map_accuracy", "segiou.planning": "sample_sizes"}
+PRESENT = {home: name for home, name in DELETABLE.items() if find_spec(home)}
+OTHERS = [Evaluator, inspect_folder, power]
+OTHERS += [getattr(import_module(home), name) for home, name in PRESENT.items()]
 
 
 def functions():

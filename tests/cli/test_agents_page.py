@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from deletable import needs_of
 
 from segiou.cli.main import main
 
@@ -43,7 +44,10 @@ def test_there_are_ten_commands():
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize(("command", "keys"), ROWS, ids=[command[:30] for command, _ in ROWS])
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [pytest.param(*row, marks=needs_of(row[0]), id=row[0][:30]) for row in ROWS],
+)
 def test_commands_run_and_have_the_keys(command, keys, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     words = shlex.split(command)[1:]

@@ -154,6 +154,7 @@ def test_the_check_of_latex_can_fail(wrong):
         check_latex(wrong)
 
 
+@pytest.mark.needs("planning")
 def test_reports_and_findings_with_odd_names_are_latex(odd_names, capsys):
     run, *_ = odd_names
     for command in (

@@ -16,6 +16,7 @@ from PIL import Image
 
 from segiou import Run, compare
 from segiou.cli.main import main
+from segiou.cli.options import parse
 
 
 @pytest.mark.few(6)
@@ -285,3 +286,15 @@ def test_junit_is_written_if_the_masks_cannot_be_scored(inside, tmp_path):
     (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     assert "undeclared value" in suite.find("testcase/error").get("message")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["compare", "a", "b", "--detect", "1%"], "detect"),
+        (["report", "a", "--fail-if-worse=1%"], "fail_if_worse"),
+        (["report", "a", "--fail-if-worse-slice=1%"], "fail_if_worse_slice"),
+    ],
+)
+def test_differences_may_be_in_per_cent(words, name):
+    assert getattr(parse(words), name) == 0.01

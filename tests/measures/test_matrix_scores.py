@@ -66,6 +66,7 @@ def command(capsys):
     return run
 
 
+@pytest.mark.needs("planning")
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", SCORES)
 def test_in_data(name, runs, report):

@@ -10,7 +10,6 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
-from segiou.cli.options import parse
 
 
 @pytest.fixture(scope="module")
@@ -128,15 +127,3 @@ def test_a_folder_and_a_missing_half_width(run_file, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["plan", run_file])
     assert "required: --half-width" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (["compare", "a", "b", "--detect", "1%"], "detect"),
-        (["report", "a", "--fail-if-worse=1%"], "fail_if_worse"),
-        (["report", "a", "--fail-if-worse-slice=1%"], "fail_if_worse_slice"),
-    ],
-)
-def test_other_differences_may_be_in_per_cent(words, name):
-    assert getattr(parse(words), name) == 0.01

@@ -7,7 +7,8 @@ from scipy import stats
 
 import segiou
 from segiou import Counts
-from segiou.inference import confidence_intervals, sample_sizes
+from segiou.inference import confidence_intervals
+from segiou.planning import sample_sizes
 
 #: Found pixels of 100 in each image, so that the IoU is their mean.
 FOUND = [90, 80, 85, 95, 70, 88]

@@ -10,7 +10,6 @@ from tables import by_column, filled, lines_of, of_html, of_latex, of_markdown, 
 
 import segiou
 from segiou.analysis import compare_scores, explain_difference
-from segiou.inference import sample_sizes
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import Votes
 from segiou.scoring import inspect_folder
@@ -60,7 +59,7 @@ FINDINGS = {
     "ModelTable": lambda _: segiou.compare(A, B, C, **FEW).table(),
     "Ranking": lambda _: segiou.rank([A, B, C], draws=20),
     "Intervals": lambda _: A.intervals(),
-    "SampleSizes": lambda _: sample_sizes(A, half_width=0.05),
+    "SampleSizes": lambda _: A.sample_sizes(half_width=0.05),
     "Slices": lambda _: segiou.slices(
         A, by={name: {"time": TIMES[i % 2]} for i, name in enumerate(A.ids)}
     ),
@@ -70,7 +69,10 @@ FINDINGS = {
 }
 
 
-NEEDED = {"MapAccuracy": pytest.mark.needs("maps")}
+NEEDED = {
+    "MapAccuracy": pytest.mark.needs("maps"),
+    "SampleSizes": pytest.mark.needs("planning"),
+}
 
 
 @pytest.fixture(params=[pytest.param(n, marks=NEEDED.get(n, ())) for n in FINDINGS])

@@ -100,6 +100,7 @@ def test_methods_are_compared(tmp_path, capsys):
     assert main(["score", *places, *words, "--fail-over", "noc_87.5=0.5"]) == 1
 
 
+@pytest.mark.needs("planning")
 def test_methods_are_compared_by_an_iou_of_their_own(tmp_path, capsys):
     files = [str(tmp_path / f"{name}.sqlite") for name in "ab"]
     for file, method in zip(files, (CORRECT, CORRECT | {"a": [9], "d": [9]}), strict=True):
