@@ -202,7 +202,7 @@ def _recipes(parsed: argparse.Namespace) -> dict[str, list[Run]]:
         if not name or not paths or name in recipes:
             msg = f"--recipes: expected NAME=RUN,RUN,… with distinct names, got {model!r}"
             raise ValueError(msg)
-        usage = "segiou score TRUTH PRED --run FILE"
+        usage = "segiou score TRUTH PRED --labels SET --run FILE"
         recipes[name] = [
             inputs.open_run(path, parsed, or_folders=usage) for path in paths.split(",")
         ]
@@ -214,7 +214,7 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
         msg = "compare needs at least two models"
         raise ValueError(msg)
     if parsed.truth is None:
-        usage = "PRED PRED --truth DIR --labels SET"
+        usage = "segiou compare PRED PRED --truth DIR --labels SET"
         return [inputs.open_run(path, parsed, or_folders=usage) for path in parsed.model]
     return [inputs.score_now(parsed.truth, path, parsed) for path in parsed.model]
 
@@ -242,7 +242,8 @@ def _explain_two(parsed: argparse.Namespace) -> int:
     from segiou.inference.paired_runs import names_of, same_images
     from segiou.inference.scored_runs import unit_of_pixels
 
-    runs = [inputs.open_run(path, parsed, or_folders="RUN RUN") for path in parsed.path]
+    usage = "segiou explain RUN RUN"
+    runs = [inputs.open_run(path, parsed, or_folders=usage) for path in parsed.path]
     same = same_images(runs, names_of(runs, None), parsed.protocol)
     first, second = same.counts
     difference = explain_difference(
@@ -263,7 +264,8 @@ def _explained_run(parsed: argparse.Namespace) -> Run:
         msg = f"explain takes one or two run files or TRUTH PRED, got {len(parsed.path)} paths"
         raise ValueError(msg)
     if len(parsed.path) == 1:
-        return inputs.open_run(parsed.path[0], parsed, or_folders="TRUTH PRED --labels SET")
+        usage = "segiou explain TRUTH PRED --labels SET"
+        return inputs.open_run(parsed.path[0], parsed, or_folders=usage)
     truth, pred = parsed.path
     return inputs.score_now(truth, pred, parsed)
 

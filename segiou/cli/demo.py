@@ -33,7 +33,7 @@ def demo(parsed: argparse.Namespace) -> int:
         write(f"\n{report.to_text(width=stdout_width(), color=wants_color())}")
     lesson = (
         "Pixel accuracy favours model_a and mean IoU favours model_b: model_a never finds the "
-        "rare, thin classes, which are too few pixels to affect accuracy. Next, try:"
+        "rare, thin classes, whose pixels are too few to affect accuracy. Next, try:"
     )
     write(f"\n{wrapped(lesson, stdout_width())}\n\n")
     page = ("--html", "report.html", "--images", folders.images)

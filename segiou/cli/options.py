@@ -198,7 +198,7 @@ def _command_parser(name: str) -> _Parser:
     usage = ["%(prog)s [options]"]
     for heading, names, settings in arguments_of(name):
         if heading not in groups:
-            groups[heading] = parser.add_argument_group(heading)
+            groups[heading] = parser.add_argument_group(heading.replace("_", " "))
         groups[heading].add_argument(*names, **settings)
         if not names:
             place = settings["metavar"] + ("..." if settings.get("nargs") == "+" else "")

@@ -220,7 +220,8 @@ class Jackknife:
         if not np.isin(self.values[columns], self.bounds).any():
             return np.full(np.shape(self.values[columns]), np.nan)
         step = self.statistic.least_steps[columns]
-        with np.errstate(invalid="ignore", over="ignore"):
+        # The step is 1 for a class of one pixel.
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             return scale.ends(scale.least + step, t * step * shrink)[1] - scale.least
 
     def freedom(self, share: Any = 1.0) -> Floats:

@@ -16,6 +16,8 @@ from segiou._support.text import did_you_mean
 from segiou.labels.label_set import Color, LabelClass, LabelSet
 
 _PRESETS = resources.files("segiou.labels") / "presets"
+#: Extensions of label files.
+_LABEL_SUFFIXES = {".toml", ".json", ".yaml", ".yml", ".txt", ".csv", ".tsv"}
 
 
 @cache
@@ -123,6 +125,9 @@ def _labels_by_name(name: str) -> LabelSet:
     if added is not None:  # which is found by this name, whatever its own is
         return replace(added, name=name)
     presets = (*labelset_names(), *plugin_names("labelsets"))
+    if path.suffix.lower() in _LABEL_SUFFIXES:
+        msg = f"label file {name!r} does not exist"
+        raise ValueError(msg)
     near = did_you_mean(name, presets)
     other = "or pass the path of a label file, names as in road,car, values as in 1-7, or a number"
     known = f". Presets: {', '.join(presets)}; {other}"

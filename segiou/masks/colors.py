@@ -50,10 +50,11 @@ def labels_of_colors(
     if labels is None or not labels.has_colors:
         if not (packed(colors) % 0x10101).any():
             return np.asarray(packed(colors) & 255).astype(np.uint8)
-        name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
+        lack = "no label set maps its colours"
+        lack = lack if labels is None else f"label set {labels.name!r} has no colours"
         _check_kind(colors, path)
-        problem = f"{NO_COLORS} (mode {raw.mode}), but {name} maps its colours to classes"
-        problem += "; pass a label set with colors (segiou inspect --propose FILE writes one)"
+        problem = f"{NO_COLORS} (mode {raw.mode}), but {lack}; pass a label set with colours, or "
+        problem += "write one with segiou inspect DIR --propose FILE"
         problem += _coco_hint(labels)
         raise MaskError(path, problem)
     table, values = _color_table(labels)
@@ -201,7 +202,7 @@ def contradiction(palette: bytes, used: Iterable[int], labels: LabelSet) -> str:
     ):
         color = colors[index]
         if color in owners and is_of_set and index not in owners[color][1]:
-            what = f"the colour of {owners[color][0]}"
+            what = f"the colour of {owners[color][0]} in {labels.name!r}"
         elif is_grey and color not in owners:
             what = f"the grey of value {color[0]}"
         else:

@@ -77,9 +77,10 @@ def _measure_parts(measure: ListedMeasure, *, detail: bool) -> Iterator[Part]:
     )
     options = ", ".join(f"{name}={value}" for name, value in measure.options.items())
     chosen = Line(f"options: {options}" if options else "no options", "dim")
-    yield from (Line(measure.about), Table(columns), chosen, GAP)
+    yield from (Line(measure.about), GAP, Table(columns), chosen, GAP)
     if detail:
-        yield from map(Line, measure.details.split("\n")[1:])
+        details = measure.details.replace("Attributes\n----------", "Options:")
+        yield from map(Line, details.split("\n")[2:])
         yield from (GAP, Line(f"defined by {measure.source} ({measure.package})"))
 
 

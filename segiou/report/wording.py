@@ -47,7 +47,9 @@ def ignored_text(report: ReportNumbers) -> str:
 def interval_text(intervals: Intervals) -> str:
     """The interval of the mean and its units."""
     if math.isnan(intervals.overall.low):
-        return f"no interval, {intervals.units_text}"
+        same = not intervals.too_few and math.isfinite(intervals.overall.value)
+        why = " with equal scores" if same else ""
+        return f"no interval, {intervals.units_text}{why}"
     limits = shown_range(intervals.overall.low, intervals.overall.high)
     return f"{interval_name(intervals.level)} {limits}, {intervals.units_text}"
 

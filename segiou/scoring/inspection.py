@@ -352,7 +352,7 @@ def _add_palette(
         )
     of_sets = [_contradicting(files, label_set) for label_set in _candidate_sets(files, labels)]
     # A palette whose indices are the values of one preset may have the colours of others.
-    clashes += of_sets if all(of_sets) else []
+    clashes += of_sets[:1] if all(of_sets) else []
     warned = dict.fromkeys(f"{path} {problem}" for path, problem in filter(None, clashes))
     agreed = set.intersection(*({*colors_of(p, summary.values).items()} for _, p, _ in files))
     return replace(summary, palette=dict(sorted(agreed)), suspicions=(*warned, *summary.suspicions))
@@ -437,7 +437,7 @@ def _size(shape: tuple[int, ...]) -> str:
 
 _SHOWN = 40
 _OF_VOLUMES = "nnU-Net's dataset.json also works: --labels dataset.json"
-_OWN_PROPOSAL = "To write a label set with these names, use --propose FILE."
+_OWN_PROPOSAL = "To write a label set with these {}, use --propose FILE."
 _OWN_SET = "To start your own, edit a preset: segiou labelsets NAME > mine.toml"
 
 
@@ -561,9 +561,9 @@ def _fits(inspection: Inspection) -> Iterator[Line]:
         else:
             leaves = f"which leaves {pixels} undefined"
             yield Line(f"No label set matches. Closest: {closest.name}, {leaves}.")
-        yield Line(_OWN_SET)
+        yield Line(_OWN_PROPOSAL.format("values"))
     elif inspection.files and not inspection.has_ids and not inspection.segments:
         yield Line("No preset defines any of these values.")
-        yield Line(_OWN_PROPOSAL if inspection.names else _OWN_SET)
+        yield Line(_OWN_PROPOSAL.format("names" if inspection.names else "values"))
     if inspection.spacings and not inspection.segments:
         yield Line(_OF_VOLUMES)

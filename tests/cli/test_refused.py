@@ -330,8 +330,8 @@ def test_findings_take_their_format_from_their_ending(capsys, tmp_path):
             for option in ("--output", "--html", "--run", "--key", "--group-by", "--ignore")
         ),
         ([*NOWHERE, "--ignore", ","], "expected values or names of classes, got ','"),
-        (["explain", "."], ". is a folder, not a run file; for folders: TRUTH PRED --labels SET"),
-        (["compare", ".", "no-b"], "for folders: PRED PRED --truth DIR --labels SET"),
+        (["explain", "."], "a run file; for folders: segiou explain TRUTH PRED --labels SET"),
+        (["compare", ".", "no-b"], "segiou compare PRED PRED --truth DIR --labels SET"),
         (["report", "."], ". is a folder, not a run file; to score it, use segiou score"),
     ],
 )

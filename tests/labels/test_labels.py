@@ -108,6 +108,8 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path, text, message):
 def test_an_unknown_name_lists_the_presets():
     with pytest.raises(ValueError, match=r"unknown label set 'mine': .*Presets: .*camvid"):
         load_labels("mine")
+    with pytest.raises(ValueError, match=r"^label file 'mine.TOML' does not exist$"):
+        load_labels("mine.TOML")
     with pytest.raises(ValueError, match=r"unknown label set 'camvd': .*; did you mean camvid\?$"):
         load_labels("camvd")
 

@@ -40,7 +40,7 @@ def test_colours_need_a_label_set():
     )
     with pytest.raises(MaskError, match=r"rgb.png: is a colour image .mode RGB., but no label set"):
         read_mask(HOSTILE / "rgb.png")
-    with pytest.raises(MaskError, match="nothing in label set 'brats' maps"):
+    with pytest.raises(MaskError, match="'brats' has no colours"):
         read_mask(HOSTILE / "rgb.png", load_labels("brats"))
 
 

@@ -246,6 +246,18 @@ def test_the_interval_of_the_mean_is_shown_unasked():
         assert "interval" not in alone.to_text() + alone.to_markdown()
 
 
+def test_an_interval_that_is_missing_has_a_reason():
+    truth = [[[0, 0, 1, 1]]] * 4
+    text = segiou.score(truth, [[[0, 0, 0, 1]]] * 4, labels=2).report().to_text()
+    assert "no interval, 4 images with equal scores" in text
+
+
+def test_a_class_of_one_pixel_gives_no_warning_of_numpy():
+    truth = [[[2, 0, 1, 1]], [[0, 0, 1, 1]], [[0, 1, 1, 1]]]
+    pred = [[[0, 0, 0, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]]]
+    assert "95 % interval" in segiou.score(truth, pred, labels=3).report().to_text()
+
+
 def test_intervals_of_very_many_counts_are_made_if_asked_for(monkeypatch):
     image = np.arange(500).reshape(1, 20, 25)
     many = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1000)
