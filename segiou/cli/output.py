@@ -340,16 +340,19 @@ def write_finding(
     """Write a finding in the requested format.
 
     Parts, plain data (JSON) and a table (CSV) replace those of the finding, and findings with a
-    page have HTML as another format.
+    page have HTML as another format, which ``--html`` writes beside it.
     """
     kind = inputs.report_format(parsed) if page else inputs.findings_format(parsed)
+    html = page() if page and (parsed.html or kind == "html") else ""
+    if html and parsed.html:
+        write_whole(parsed.html, html)
     if kind == "json":
         data = found.to_dict() if data is None else data
         text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     elif kind == "csv":
         text = (table or found.to_csv)()
-    elif page and kind == "html":
-        text = page()
+    elif html and kind == "html":
+        text = html
     else:
         text = _render_parts(found._parts() if parts is None else parts, kind, parsed)
     write_text(parsed.output, text)

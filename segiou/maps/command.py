@@ -7,11 +7,10 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from segiou._support.arguments import check_level
-from segiou._support.files import Problem, write_whole
+from segiou._support.files import Problem
 from segiou._support.numbers import number_in
 from segiou._support.table_files import read_rows
 from segiou.cli import inputs
@@ -19,8 +18,9 @@ from segiou.cli.output import write_finding
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
 from segiou.maps.class_areas import class_areas, values_at
-from segiou.maps.estimates import MapAccuracy, map_accuracy
-from segiou.maps.report import map_html
+from segiou.maps.estimates import map_accuracy
+from segiou.maps.page import map_html
+from segiou.maps.result import MapAccuracy
 from segiou.masks.raw_mask import MaskError
 from segiou.scoring.problems import DataError
 
@@ -45,12 +45,9 @@ def command(parsed: argparse.Namespace) -> int:
         "Strata": parsed.strata or "the classes of the map",
         "Standard errors": "Stehman (2014)" if parsed.strata else "Olofsson et al. (2014)",
     }
-    page = partial(map_html, accuracy, facts)
-    if parsed.html:
-        write_whole(parsed.html, page())
     files = {"sample_file": str(parsed.sample), "areas_file": str(parsed.areas)}
     data = {**files, "unit": parsed.unit, "strata": parsed.strata, **accuracy.to_dict()}
-    write_finding(accuracy, parsed, data=data, page=page)
+    write_finding(accuracy, parsed, data=data, page=lambda: map_html(accuracy, facts))
     return 0
 
 

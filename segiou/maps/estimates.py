@@ -3,133 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_level, names_options
-from segiou._support.text import Json, listed, plain
-from segiou.document.findings import Finding
+from segiou._support.text import listed
+from segiou.maps.result import Estimate, MapAccuracy
 from segiou.maps.samples import check_sample, checked_unit_area, read_sample
 from segiou.metrics.ratio import Floats
 
-if TYPE_CHECKING:
-    from segiou.document.parts import Part
-
-#: Keys of a class in JSON, with the attributes of the result.
-_KEYS = {
-    "name": "class_names",
-    "users_accuracy": "users",
-    "producers_accuracy": "producers",
-    "f1": "f1",
-    "area": "areas",
-    "mapped_area": "mapped",
-}
 _SCALED = "value", "standard_error", "low", "high", "margin"
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number estimated from a sample.
-
-    Attributes
-    ----------
-    value, standard_error : float
-    low, high : float
-        Ends of Wilson's interval with the effective sample size of the design; of kappa, the
-        normal interval.
-    reason : str
-        Why a number is NaN or the standard error 0; empty otherwise.
-    margin : float
-        Half the width of the normal interval, as the papers report it (``0.95 ± 0.02``).
-    """
-
-    value: float
-    standard_error: float
-    low: float
-    high: float
-    reason: str = ""
-    margin: float = math.nan
-
-
-@dataclass(frozen=True, repr=False)
-class MapAccuracy(Finding):
-    """Accuracy of a map and area of its classes.
-
-    Attributes
-    ----------
-    class_names : tuple of str
-    overall, kappa : Estimate
-        Overall accuracy and Cohen's kappa of the map.
-    users, producers, f1 : tuple of Estimate
-        User's accuracy (precision), producer's accuracy (recall) and F1 of each class.
-    areas : tuple of Estimate
-        Error-adjusted area of each class, in the unit of the mapped areas.
-    mapped : tuple of float
-        Mapped area of each class; estimated if the strata are not the map's classes.
-    proportions : ndarray of float, shape (C, C)
-        Estimated shares of the total area: reference class by map class.
-    counts : ndarray of int, shape (C, C)
-        The sample: reference class by map class.
-    total : float
-        Total area.
-    level : float
-        Confidence level.
-    unit : str
-        Unit of the areas, such as ``"ha"``; empty if unknown.
-    """
-
-    class_names: tuple[str, ...]
-    overall: Estimate
-    kappa: Estimate
-    users: tuple[Estimate, ...]
-    producers: tuple[Estimate, ...]
-    f1: tuple[Estimate, ...]
-    areas: tuple[Estimate, ...]
-    mapped: tuple[float, ...]
-    proportions: Floats
-    counts: NDArray[np.int64]
-    total: float
-    level: float
-    unit: str = ""
-
-    _index = ("class", "score")
-
-    def _parts(self) -> Iterable[Part]:
-        from segiou.maps.report import map_parts
-
-        return map_parts(self)
-
-    def rows(self) -> Iterator[dict[str, Json]]:
-        """One row per score and class; the scores of the whole map first.
-
-        Yields
-        ------
-        dict
-            The values of a row by column.
-        """
-        from segiou.maps.report import map_rows
-
-        return map_rows(self)
-
-    def to_dict(self) -> dict[str, Json]:
-        """The estimates as plain data; NaN becomes None."""
-        rows = zip(*(getattr(self, key) for key in _KEYS.values()), strict=True)
-        data = {
-            "level": self.level,
-            "total_area": self.total,
-            "overall_accuracy": self.overall,
-            "kappa": self.kappa,
-            "classes": [dict(zip(_KEYS, row, strict=True)) for row in rows],
-            "sample": self.counts,
-            "proportions": self.proportions,
-        }
-        converted: dict[str, Json] = plain(data)
-        return converted
 
 
 @names_options

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from segiou._support.arguments import check_level
-from segiou._support.files import write_whole
 from segiou.cli import inputs
 from segiou.cli.output import write_finding
 from segiou.raters.folders import ConsensusWriter, RaterCase, compare_raters
@@ -21,23 +20,20 @@ def command(parsed: argparse.Namespace) -> int:
     kind = inputs.report_format(parsed)
     check_level("--level", parsed.level)
     folders = _named_folders(parsed.rater)
-    maps = CaseMaps(len(folders)) if parsed.html or kind == "html" else None
+    maps, is_drawn = CaseMaps(len(folders)), parsed.html or kind == "html"
     consensus = None
     if parsed.consensus:
         options = {"rule": parsed.consensus_by, "overwrite": parsed.overwrite}
         consensus = ConsensusWriter(parsed.consensus, len(folders), **options)
 
     def on_case(case: RaterCase) -> None:
-        if maps is not None:
+        if is_drawn:
             maps.add(case.id, case.votes, case.pattern)
         if consensus is not None:
             consensus.write(case)
 
     agreement = _agreement(parsed, folders, on_case)
-    page = "" if maps is None else raters_html(agreement, maps)
-    if parsed.html:
-        write_whole(parsed.html, page)
-    write_finding(agreement, parsed, page=lambda: page)
+    write_finding(agreement, parsed, page=lambda: raters_html(agreement, maps))
     return 0
 
 

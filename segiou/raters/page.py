@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import nouns, plural
 from segiou.document.parts import Facts, Line, Table
-from segiou.report.pages.page import assemble
+from segiou.report.pages.page import feature_page
 from segiou.report.pages.pictures import grey_png
 
 if TYPE_CHECKING:
@@ -106,9 +106,7 @@ def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
         "facts": next(part for part in parts if isinstance(part, Facts)).rows,
         "tables": [part for part in parts if isinstance(part, Table)],
         "maps": maps,
-        "table": None,
         "pixel": nouns(agreement._pixel_unit).pixel,
     }
-    about = {"names": [*agreement.class_names], "unit": agreement._pixel_unit}
-    data = {**about, "confusion": None, "images": None}
-    return assemble("segiou.raters:page.html", context, data)
+    names, unit = agreement.class_names, agreement._pixel_unit
+    return feature_page("segiou.raters:page.html", context, names, unit)

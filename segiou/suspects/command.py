@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from segiou._support.files import write_whole
 from segiou.cli import inputs
 from segiou.cli.output import write_finding
 from segiou.runs.run import Run
@@ -15,7 +14,7 @@ from segiou.suspects.ranking import find_suspects
 
 def command(parsed: argparse.Namespace) -> int:
     """Rank the regions of runs, or of two folders, and write the outputs."""
-    kind = inputs.report_format(parsed)
+    inputs.report_format(parsed)
     runs = _runs(parsed)
     find = partial(
         find_suspects,
@@ -30,14 +29,13 @@ def command(parsed: argparse.Namespace) -> int:
         seed=parsed.seed,
     )
     result = find(max_extent=parsed.max_extent, random_sample=parsed.random_sample)
-    page = ""
-    if parsed.html or kind == "html":
+
+    def page() -> str:
         has_both = parsed.max_extent > SMALL and parsed.random_sample is None
         small = find(max_extent=SMALL) if has_both else None
-        page = suspects_html(result, runs[0], small=small, images=parsed.images)
-    if parsed.html:
-        write_whole(parsed.html, page)
-    write_finding(result, parsed, page=lambda: page)
+        return suspects_html(result, runs[0], small=small, images=parsed.images)
+
+    write_finding(result, parsed, page=page)
     return 0
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from segiou._support.text import listed
 from segiou.document.parts import Line, Table
 from segiou.labels.label_set import hex_color
-from segiou.report.pages.page import Color, assemble, class_colors
+from segiou.report.pages.page import Color, class_colors, feature_page
 from segiou.report.pages.parts import Section
 from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import MaskReader, Masks, PictureError, Reader, read_indices
@@ -71,13 +71,11 @@ def suspects_html(
         "lines": [part.text for part in parts if isinstance(part, Line) and part.text][1:],
         "list": next((part for part in parts if isinstance(part, Table)), None),
         "pictures": listed([*cards[0].pictures]) if cards else "",
-        "table": None,
     }
     rows = [[*card.region.key, card.region.verdict] for card in cards]
-    page = {"names": list(run.class_names), "unit": result.unit}
-    data = {**page, "confusion": None, "images": None, "review": rows}
     more = ([_STYLE], ["segiou.suspects:page.js"])
-    return assemble("segiou.suspects:page.html", context, data, more)
+    page = "segiou.suspects:page.html", context, run.class_names, result.unit, more
+    return feature_page(*page, review=rows)
 
 
 def report_section(run: Run, *, images: str | Path | None, read: Reader | None) -> Section:

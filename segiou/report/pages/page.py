@@ -193,6 +193,19 @@ def assemble(
     )
 
 
+def feature_page(
+    template: str,
+    context: Mapping[str, Any],
+    names: Sequence[str],
+    unit: str,
+    more: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    **data: Any,
+) -> str:
+    """Assemble the page of a feature, which has no confusion matrix and no table of images."""
+    data = {"names": [*names], "unit": unit, "confusion": None, "images": None, **data}
+    return assemble(template, {**context, "table": None}, data, more)
+
+
 def images_link(**state: str | None) -> str:
     """The address, within the page, of some images: ``t``, ``p``, ``c``, ``image``.
 
