@@ -160,15 +160,13 @@ def to_json(
 
 def to_csv(report: Report, classes: ScoreTable, also: Iterable[Mapping[str, Any]] = ()) -> str:
     """One row per class, group or structure, and additional rows; undefined cells are empty."""
-    return csv_of([*cells_by_row(report, classes, report.group_table), *also])
+    return csv_of([*cells_by_row(report, classes), *also])
 
 
 def to_pandas(report: Report) -> pandas.DataFrame:
     """One row per class or structure, indexed by name."""
     pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-    table: pandas.DataFrame = pd.DataFrame(
-        cells_by_row(report, report.class_table, report.group_table)
-    )
+    table: pandas.DataFrame = pd.DataFrame(cells_by_row(report, report.class_table))
     return table.set_index("name")
 
 

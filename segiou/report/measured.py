@@ -22,6 +22,7 @@ from segiou.report.class_table import rows_of
 
 if TYPE_CHECKING:
     from segiou.inference.intervals import Intervals
+    from segiou.report.report import Report
     from segiou.report.report_numbers import ReportNumbers
     from segiou.runs.run import Run
 
@@ -60,12 +61,10 @@ def _note_coverage(table: ScoreTable) -> ScoreTable:
     return replace(table, note="; ".join(filter(None, (table.note, text))))
 
 
-def cells_by_row(
-    report: ReportNumbers, classes: ScoreTable, groups: ScoreTable | None
-) -> list[dict[str, Any]]:
+def cells_by_row(report: Report, classes: ScoreTable) -> list[dict[str, Any]]:
     """Classes, groups and structures with all their scores; infinite distances are ``inf``."""
     lines: dict[str, dict[str, Any]] = {}
-    for table in filter(None, (classes, groups)):
+    for table in filter(None, (classes, report.group_table)):
         for row in rows_of(table):  # a class may be a group of its own
             lines.setdefault(row.name, row.to_dict())
     for table in report.tables:

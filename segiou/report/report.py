@@ -205,8 +205,6 @@ class Report(ReportNumbers):
         indent : int, default 2
             Blanks of each level; None gives one line.
         """
-        if indent is not None:
-            check_integer("indent", indent, 0)
         return formats.to_json(self, indent)
 
     def to_csv(self, *, sort: str = "order", reverse: bool = False) -> str:

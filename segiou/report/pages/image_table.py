@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.pages.page import Color, json_in_html
-from segiou.report.pages.photos import ImageMatch
+from segiou.report.pages.photos import ImageMatch, match_images
 from segiou.report.pages.picture_masks import MaskReader, PictureError, Reader, read_indices
 from segiou.report.pages.pictures import encoded_within, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
@@ -150,7 +151,14 @@ class ImageTable:
 
 
 def image_table(
-    runs: tuple[Run, ...], models: tuple[str, ...], scores: ImageScores, **sources: Any
+    runs: tuple[Run, ...],
+    models: tuple[str, ...],
+    scores: ImageScores,
+    texts: Mapping[str, str],
+    *,
+    images: str | Path | None,
+    read: Reader | None,
+    folder: str | Path | OutputFolder | None,
 ) -> ImageTable:
     """The images of a run or two; only the worst or most different of very many."""
     order = np.argsort(_interest(scores), kind="stable")
@@ -158,7 +166,18 @@ def image_table(
     columns = tuple(_taken(run, listed) for run in runs)
     taken = scores._replace(values=tuple(of_run[listed] for of_run in scores.values))
     left = len(order) - len(listed)
-    return ImageTable(runs, models, taken, columns, left, _objects(runs, columns), **sources)
+    return ImageTable(
+        runs,
+        models,
+        taken,
+        columns,
+        left=left,
+        objects=_objects(runs, columns),
+        match=None if images is None else match_images(images, runs[0].ids),
+        read=read,
+        folder=OutputFolder(folder) if isinstance(folder, (str, Path)) else folder,
+        texts=texts,
+    )
 
 
 def _interest(scores: ImageScores) -> Floats:

@@ -34,7 +34,6 @@ from segiou.report.pages.parts import (
     slice_images,
     sliced_part,
 )
-from segiou.report.pages.photos import match_images
 from segiou.report.pages.picture_masks import Reader
 from segiou.report.report import Report
 from segiou.report.report_document import dice_title, worst_part, worst_title
@@ -277,7 +276,9 @@ def render_page(
     check_integer("seed", seed, 0)
     names = reports[0].class_names
     colors = class_colors(runs[0].labels if runs else LabelSet.from_names(names))
-    table = _images_of(reports, runs, models, scores, **pictures) if runs else None
+    texts = texts_of_cases(reports[0]) if len(reports) == 1 else {}
+    scores = scores or ImageScores.of_iou(runs)
+    table = image_table(runs, models, scores, texts, **pictures) if runs else None
     chosen = [] if table is None else choose(table, examples, first, seed)
     sliced, (pixel, image) = context.get("sliced", ()), nouns(reports[0].unit)
     context = {
@@ -299,28 +300,6 @@ def render_page(
     sections = [part["section"] for part in context.get("measured", ()) if part["section"]]
     return assemble(
         template, context, data, ([s for section in sections for s in section.styles], ())
-    )
-
-
-def _images_of(
-    reports: Sequence[Report],
-    runs: tuple[Run, ...],
-    models: tuple[str, ...],
-    scores: ImageScores | None,
-    *,
-    images: str | Path | None,
-    read: Reader | None,
-    folder: str | Path | OutputFolder | None,
-) -> ImageTable:
-    """The images of the runs, with the places of their photos, masks and pictures."""
-    return image_table(
-        runs,
-        models,
-        scores or ImageScores.of_iou(runs),
-        match=None if images is None else match_images(images, runs[0].ids),
-        read=read,
-        folder=OutputFolder(folder) if isinstance(folder, (str, Path)) else folder,
-        texts=texts_of_cases(reports[0]) if len(reports) == 1 else {},
     )
 
 
