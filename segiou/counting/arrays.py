@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer
+from segiou._support.arguments import check_integer, refuse_kind
 from segiou._support.text import plural
 
 _Arguments = ParamSpec("_Arguments")
@@ -261,6 +261,14 @@ def exceeds(scores: Any, threshold: float) -> Any:
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
     return normalized_bools(_viewed(data, name))
+
+
+def as_floats(values: Any, name: str, wanted: str) -> NDArray[np.float64]:
+    """Integers or floats of a caller as float64; TypeError for others, which names the wanted."""
+    array = as_array(values, name)
+    if array.size and array.dtype.kind not in "iuf":
+        raise refuse_kind(name, values, wanted)
+    return array.astype(np.float64)
 
 
 def _viewed(data: Any, name: str) -> NDArray[Any]:

@@ -7,17 +7,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_number, refuse_kind
+from segiou._support.arguments import check_number
+from segiou.counting.arrays import as_floats
 from segiou.inference.limits import SCALES
 from segiou.inference.student import student
 
 
 def _ranked(values: ArrayLike) -> NDArray[np.float64]:
     """Defined numbers in ascending order."""
-    table = np.asarray(values)
-    if table.dtype.kind not in "fiu":
-        raise refuse_kind("values", values, "numbers, one per image")
-    table = table.astype(float)
+    table = as_floats(values, "values", "numbers, one per image")
     return np.sort(table[~np.isnan(table)])
 
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_choice, check_number, refuse_kind
+from segiou._support.arguments import check_choice, check_number
 from segiou._support.options import Options, option
-from segiou.counting.arrays import as_array
+from segiou.counting.arrays import as_floats
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
 
@@ -133,11 +133,7 @@ def rank_cases(
     how = CaseRanking.of(locals())
     check_choice("better", better, ("higher", "lower"))
     check_choice("statistic", statistic, ("mean", "median"))
-    alpha = check_number("alpha", alpha, 0, 1)
-    table = as_array(scores, "scores")
-    if table.dtype.kind not in "iuf":
-        raise refuse_kind("scores", scores, "numbers, NaN for a missing case")
-    table = table.astype(float)
+    table = as_floats(scores, "scores", "numbers, NaN for a missing case")
     if table.ndim != 2 or not table.size:
         msg = f"scores must have shape (M, N) for M models and N cases, got {table.shape}"
         raise ValueError(msg)

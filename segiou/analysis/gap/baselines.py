@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_kind, refuse_kind
+from segiou._support.arguments import check_integer, check_kind
 from segiou._support.numbers import percent
 from segiou._support.text import Plain
+from segiou.counting.arrays import as_floats
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, included, ratio
+
+_NUMBERS = "a number or an array of numbers"
 
 
 class WeightedMean(NamedTuple):
@@ -130,15 +133,8 @@ def skill_score(score: Any, baseline: Any) -> Floats:
     >>> float(skill_score(0.95, 0.9).round(4))
     0.5
     """
-    s, b = _numbers("score", score), _numbers("baseline", baseline)
+    s, b = as_floats(score, "score", _NUMBERS), as_floats(baseline, "baseline", _NUMBERS)
     return ratio(s - b, 1.0 - b)
-
-
-def _numbers(name: str, values: Any) -> Floats:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu":
-        raise refuse_kind(name, values, "a number or an array of numbers")
-    return array.astype(np.float64)
 
 
 def majority_class(counts: Counts) -> int:
@@ -210,7 +206,7 @@ def random_iou(shares: Any, prior: Any) -> Floats:
     >>> random_iou([0.5, 0.5, 0.0], [0.5, 0.5, 0.0]).round(4)
     array([0.3333, 0.3333,    nan])
     """
-    s, q = _numbers("shares", shares), _numbers("prior", prior)
+    s, q = as_floats(shares, "shares", _NUMBERS), as_floats(prior, "prior", _NUMBERS)
     return ratio(s * q, s + q - s * q)
 
 
@@ -368,7 +364,8 @@ def prevalence_curve(
     """
     check_kind("tally", tally, ConfusionCounts, _TALLY)
     check_integer("class_index", class_index, 0, tally.num_classes - 1)
-    wanted = np.geomspace(0.5, 1e-6, 61) if shares is None else _floats(shares)
+    shares = np.geomspace(0.5, 1e-6, 61) if shares is None else shares
+    wanted = as_floats(shares, "shares", "numbers")
     if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
         msg = f"shares must be numbers in [0, 1], got {shares}"
         raise ValueError(msg)
@@ -386,13 +383,6 @@ def prevalence_curve(
     return PrevalenceCurve(class_index, wanted, accuracy, ious[:, class_index], mean(ious, include))
 
 
-def _floats(shares: Any) -> Floats:
-    array = np.asarray(shares)
-    if array.dtype.kind not in "iuf":
-        raise refuse_kind("shares", shares, "numbers")
-    return array.astype(np.float64)
-
-
 def _read_shares(
     shares: Any, known: NDArray[np.bool_], class_names: Sequence[str] | None
 ) -> Floats:
@@ -400,7 +390,9 @@ def _read_shares(
     if isinstance(shares, str) and shares != "balanced":
         msg = f"shares must be numbers, one per class, or 'balanced', got {shares!r}"
         raise ValueError(msg)
-    wanted = known.astype(np.float64) if isinstance(shares, str) else _floats(shares)
+    if isinstance(shares, str):
+        shares = known.astype(np.int64)
+    wanted = as_floats(shares, "shares", "numbers")
     if wanted.shape != known.shape:
         msg = f"expected {len(known)} shares, one per class, got shape {wanted.shape}"
         raise ValueError(msg)

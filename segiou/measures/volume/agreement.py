@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from segiou._support.arguments import check_level, refuse_kind
-from segiou.counting.arrays import as_array
+from segiou._support.arguments import check_level
+from segiou.counting.arrays import as_floats
 from segiou.inference.student import student
-from segiou.metrics.ratio import Floats
 
 #: Standard deviations from the bias to the limits of agreement.
 WIDTH = 1.96
@@ -44,14 +43,6 @@ class Agreement(NamedTuple):
     bias_interval: tuple[float, float] = _NONE
     low_interval: tuple[float, float] = _NONE
     high_interval: tuple[float, float] = _NONE
-
-
-def _numbers(name: str, values: Any) -> Floats:
-    """Measurements of a caller."""
-    array = as_array(values, name)
-    if array.size and array.dtype.kind not in "iuf":
-        raise refuse_kind(name, values, "numbers")
-    return array.astype(np.float64)
 
 
 def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
@@ -94,7 +85,7 @@ def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
     (2.0, 1.732, -1.395, 5.395)
     """
     level = check_level("level", level)
-    sides = [_numbers(*side) for side in (("first", first), ("second", second))]
+    sides = [as_floats(*side, "numbers") for side in ((first, "first"), (second, "second"))]
     if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
         msg = f"first and second must have equal shape (N,), got {sides[0].shape}, {sides[1].shape}"
         raise ValueError(msg)
