@@ -221,7 +221,7 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
 
 def explain(parsed: argparse.Namespace) -> int:
     """Explain the gap between pixel accuracy and mean IoU, or that of two models."""
-    from segiou.analysis.gap.imbalance import explain, imbalance_parts
+    from segiou.analysis.gap.imbalance import explain
     from segiou.cli.output import write_finding
 
     inputs.check_findings(parsed)
@@ -231,31 +231,20 @@ def explain(parsed: argparse.Namespace) -> int:
     imbalance = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
     data = imbalance.to_dict() | {"next_steps": [step.to_dict() for step in steps]}
-    write_finding(imbalance, parsed, data=data, parts=imbalance_parts(imbalance, steps))
+    write_finding(imbalance, parsed, data=data, parts=imbalance._parts(steps))
     return 0
 
 
 def _explain_two(parsed: argparse.Namespace) -> int:
     """Explain why two models differ in pixel accuracy and mean IoU."""
-    from segiou.analysis.gap.imbalance_difference import explain_difference
+    from segiou.analysis.gap.imbalance_difference import explain_runs
     from segiou.cli.output import write_finding
     from segiou.inference.paired_runs import names_of, same_images
-    from segiou.inference.scored_runs import unit_of_pixels
 
     usage = "segiou explain RUN RUN"
     runs = [inputs.open_run(path, parsed, or_folders=usage) for path in parsed.path]
     same = same_images(runs, names_of(runs, None), parsed.protocol)
-    first, second = same.counts
-    difference = explain_difference(
-        first,
-        second,
-        same.class_names,
-        names=(same.names[0], same.names[1]),
-        include=same.include,
-        protocol=same.protocol,
-        pixel_unit=unit_of_pixels(runs[0]),
-    )
-    write_finding(difference, parsed)
+    write_finding(explain_runs(same, same.counts, (same.names[0], same.names[1])), parsed)
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -187,8 +187,27 @@ class RaterAgreement(Finding):
                 table[a, b] = table[b, a] = getattr(pair, score).value
         return table
 
-    def _parts(self) -> Iterable[Part]:
-        return _rater_parts(self)
+    def _parts(self) -> Iterator[Part]:
+        """The verdict on the model, agreement of the experts, pairs per class, and scope."""
+        verdicts = [verdict(row, self) for row in self.against_model]
+        yield from (Line(text, "bold") for text in filter(None, verdicts))
+        if any(verdicts):
+            yield GAP
+        yield Facts(
+            [
+                ("pairwise agreement", _ratio(self.agreement), _interval_text(self.agreement)),
+                ("all agree", _ratio(self.unanimity), _interval_text(self.unanimity)),
+                ("Fleiss' kappa", *_coefficient(self.fleiss_kappa)),
+                ("Krippendorff's alpha", *_coefficient(self.krippendorff_alpha)),
+            ]
+        )
+        if self.against_model:
+            yield GAP
+            yield _model_table(self)
+        yield GAP
+        yield _pair_table(self)
+        yield GAP
+        yield from map(Line, notes(self))
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per score, with its class and raters.
@@ -229,29 +248,6 @@ class RaterAgreement(Finding):
 def _nested(row: Any) -> dict[str, Any]:
     fields = row._asdict()
     return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
-
-
-def _rater_parts(result: RaterAgreement) -> Iterator[Part]:
-    """The verdict on the model, agreement of the experts, pairs per class, and scope."""
-    verdicts = [verdict(row, result) for row in result.against_model]
-    yield from (Line(text, "bold") for text in filter(None, verdicts))
-    if any(verdicts):
-        yield GAP
-    yield Facts(
-        [
-            ("pairwise agreement", _ratio(result.agreement), _interval_text(result.agreement)),
-            ("all agree", _ratio(result.unanimity), _interval_text(result.unanimity)),
-            ("Fleiss' kappa", *_coefficient(result.fleiss_kappa)),
-            ("Krippendorff's alpha", *_coefficient(result.krippendorff_alpha)),
-        ]
-    )
-    if result.against_model:
-        yield GAP
-        yield _model_table(result)
-    yield GAP
-    yield _pair_table(result)
-    yield GAP
-    yield from map(Line, notes(result))
 
 
 def verdict(row: ModelAgreement, result: RaterAgreement) -> str:

@@ -31,7 +31,7 @@ from segiou.analysis.comparison.result import (
     InfluentialImage,
     PairComparison,
 )
-from segiou.analysis.gap.imbalance_difference import ImbalanceDifference, explain_difference
+from segiou.analysis.gap.imbalance_difference import explain_runs
 from segiou.counting.counts import Counts
 from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Design
@@ -455,22 +455,10 @@ class _Compared:
             favours_b=favours_b,
             power=power(score.units, pair.spread, level=self.how.level, detect=self.detect),
             defined_for_one=tuple(score.names[1 + c] for c in np.flatnonzero(for_one).tolist()),
-            imbalance=self.explained(a, b),
+            imbalance=explain_runs(self.same, [a.counts, b.counts], (a.name, b.name)),
             images_differing=_images_differing(a.alone, b.alone),
             bounds=pair.limits(_BOUNDS).ends,
             over=self.units(pair.design),
-        )
-
-    def explained(self, a: _Model, b: _Model) -> ImbalanceDifference:
-        """Why pixel accuracy and mean IoU differ."""
-        return explain_difference(
-            a.counts,
-            b.counts,
-            self.same.class_names,
-            names=(a.name, b.name),
-            include=self.same.include,
-            protocol=self.same.protocol,
-            pixel_unit=unit_of_pixels(self.same.runs[0]),
         )
 
     def differences(self, pair: _Pair, p_adjusted: float) -> list[Difference]:

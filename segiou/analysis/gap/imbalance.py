@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,8 +151,24 @@ class Imbalance(Finding):
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
-    def _parts(self) -> Iterable[Part]:
-        return imbalance_parts(self)
+    def _parts(self, steps: Sequence[NextStep] = ()) -> Iterator[Part]:
+        """Next steps, findings, the split of the gap and the classes."""
+        yield from (Line(str(s), lead=f"{n}. ") for n, s in enumerate(top_steps(steps), 1))
+        yield from [GAP] if steps else []
+        yield from map(Line, self.sentences())
+        yield from (GAP, Facts([*_split(self)]), GAP)
+        rows = sorted(self.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
+        columns = (
+            Column("class", [row.name for row in rows], 9, is_text=True),
+            Column("share", [cell(row.share) for row in rows], 7),
+            Column("recall", [cell(row.recall) for row in rows], 4),
+            Column("IoU", [Cell(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
+            Column("accuracy loss", [_points(row.accuracy_cost) for row in rows], 2),
+            Column("mean IoU loss", [_points(row.mean_iou_cost) for row in rows], 3),
+            Column("gap points", [_points(row.gap_part) for row in rows], 5),
+        )
+        note = "loss: points that each score would drop if the model stopped finding the class"
+        yield Table(columns, [note])
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per class.
@@ -400,26 +416,6 @@ def _lost_sentences(imbalance: Imbalance) -> list[str]:
         f"If the model stopped finding one class, {pixel} accuracy and mean IoU would fall by (in "
         f"points): {'; '.join(shown)}."
     ]
-
-
-def imbalance_parts(imbalance: Imbalance, steps: Sequence[NextStep] = ()) -> Iterator[Part]:
-    """Next steps, findings, the split of the gap and the classes."""
-    yield from (Line(str(s), lead=f"{n}. ") for n, s in enumerate(top_steps(steps), 1))
-    yield from [GAP] if steps else []
-    yield from map(Line, imbalance.sentences())
-    yield from (GAP, Facts([*_split(imbalance)]), GAP)
-    rows = sorted(imbalance.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
-    columns = (
-        Column("class", [row.name for row in rows], 9, is_text=True),
-        Column("share", [cell(row.share) for row in rows], 7),
-        Column("recall", [cell(row.recall) for row in rows], 4),
-        Column("IoU", [Cell(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
-        Column("accuracy loss", [_points(row.accuracy_cost) for row in rows], 2),
-        Column("mean IoU loss", [_points(row.mean_iou_cost) for row in rows], 3),
-        Column("gap points", [_points(row.gap_part) for row in rows], 5),
-    )
-    note = "loss: points that each score would drop if the model stopped finding the class"
-    yield Table(columns, [note])
 
 
 def _split(imbalance: Imbalance) -> Iterator[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from segiou.analysis.gap.imbalance import ClassBalance, Imbalance, counts_of_ima
 from segiou.counting.counts import Counts, check_counts
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Line, Part, Table
-from segiou.inference.paired_runs import classes_in_common
+from segiou.inference.paired_runs import SameImages, classes_in_common
+from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.units import difference
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import included
@@ -77,8 +78,32 @@ class ImbalanceDifference(Finding):
         """Whether pixel accuracy and mean IoU rank the models differently."""
         return self.accuracy_difference * self.mean_iou_difference < 0
 
-    def _parts(self) -> Iterable[Part]:
-        return imbalance_difference_parts(self)
+    def _parts(self) -> Iterator[Part]:
+        """Findings, both scores and each class's part of the two differences."""
+        yield from map(Line, self.sentences())
+        a, b = self.models
+        names = [*self.accuracy_parts]
+        order = sorted(names, key=lambda name: -abs(self.mean_iou_parts.get(name) or 0.0))
+        recalls = [
+            Column(
+                f"{name} recall",
+                [cell(model.mean_accuracy), *(cell(of[n]) for n in order)],
+                4,
+                group="recall",
+            )
+            for name, model in zip(self.names, (a, b), strict=True)
+            for of in [{row.name: row.recall for row in model.classes}]
+        ]
+        shares = {row.name: row.share for row in a.classes}
+        columns = (
+            Column("class", ["all classes", *order], 9, is_text=True),
+            Column("share", ["", *(cell(shares[name]) for name in order)], 7),
+            *recalls,
+            _parts_of("accuracy", self.accuracy_difference, self.accuracy_parts, order, 6),
+            _parts_of("mean IoU", self.mean_iou_difference, self.mean_iou_parts, order, 8),
+        )
+        note = f"accuracy, mean IoU: {self.names[1]} minus {self.names[0]}, in points"
+        yield from (GAP, Table(columns, [note], first=1))
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per class.
@@ -195,6 +220,20 @@ def explain_difference(
     )
 
 
+def explain_runs(
+    same: SameImages, counts: Sequence[Counts], names: tuple[str, str]
+) -> ImbalanceDifference:
+    """Explain the differences of two models, from their counts on the same images."""
+    return explain_difference(
+        *counts,
+        same.class_names,
+        names=names,
+        include=same.include,
+        protocol=same.protocol,
+        pixel_unit=unit_of_pixels(same.runs[0]),
+    )
+
+
 def _omission(a: Counts, b: Counts, gain: float) -> tuple[list[int], int, int, bool]:
     """Classes that only the less accurate model predicts, its FP and TP, and if they may decide."""
     higher, lower = (b, a) if gain > 0 else (a, b)
@@ -271,34 +310,6 @@ def _omission_sentences(difference: ImbalanceDifference) -> list[str]:
         f"This costs {other} at most {most} points of accuracy, less wherever {higher} is also "
         f"wrong; the whole difference is {points(abs(difference.accuracy_difference))}.",
     ]
-
-
-def imbalance_difference_parts(difference: ImbalanceDifference) -> Iterator[Part]:
-    """Findings, both scores and each class's part of the two differences."""
-    yield from map(Line, difference.sentences())
-    a, b = difference.models
-    names = [*difference.accuracy_parts]
-    order = sorted(names, key=lambda name: -abs(difference.mean_iou_parts.get(name) or 0.0))
-    recalls = [
-        Column(
-            f"{name} recall",
-            [cell(model.mean_accuracy), *(cell(of[n]) for n in order)],
-            4,
-            group="recall",
-        )
-        for name, model in zip(difference.names, (a, b), strict=True)
-        for of in [{row.name: row.recall for row in model.classes}]
-    ]
-    shares = {row.name: row.share for row in a.classes}
-    columns = (
-        Column("class", ["all classes", *order], 9, is_text=True),
-        Column("share", ["", *(cell(shares[name]) for name in order)], 7),
-        *recalls,
-        _parts_of("accuracy", difference.accuracy_difference, difference.accuracy_parts, order, 6),
-        _parts_of("mean IoU", difference.mean_iou_difference, difference.mean_iou_parts, order, 8),
-    )
-    note = f"accuracy, mean IoU: {difference.names[1]} minus {difference.names[0]}, in points"
-    yield from (GAP, Table(columns, [note], first=1))
 
 
 def _parts_of(
