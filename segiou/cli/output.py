@@ -32,6 +32,7 @@ from segiou.runs.run import Run
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
     from segiou.analysis.slices.result import Slices
+    from segiou.report.pages.photos import ImageMatch
 
 
 #: Columns of the tables that have slices below them.
@@ -294,16 +295,24 @@ def write_comparison_pages(
         save_plots(comparison, parsed.plots, overwrite=parsed.overwrite)
 
 
-def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
-    """Options for images in pages; reports which images have a file in ``--images``."""
-    if parsed.images and not parsed.quiet:
-        from segiou.inference.scored_runs import unit_of_pixels
-        from segiou.report.pages.photos import match_images
+def note_photos(
+    run: Run, parsed: argparse.Namespace, matched: Callable[[str, Sequence[str]], ImageMatch]
+) -> None:
+    """Report which images have a file in ``--images``."""
+    from segiou.inference.scored_runs import unit_of_pixels
 
-        match = match_images(parsed.images, run.ids)
+    if parsed.images and not parsed.quiet:
+        match = matched(parsed.images, run.ids)
         number = plural(len(run), nouns(unit_of_pixels(run)).image)
         all_found = f"found {len(match.files)} of {number} in {parsed.images}"
         console.note("--images: " + "\n".join(match.sentences() or [all_found]))
+
+
+def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
+    """Options for images in pages; reports which images have a file in ``--images``."""
+    from segiou.report.pages.photos import match_images
+
+    note_photos(run, parsed, match_images)
     return {
         "overwrite": parsed.overwrite,
         "images": parsed.images,

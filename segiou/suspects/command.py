@@ -6,7 +6,8 @@ import argparse
 from functools import partial
 
 from segiou.cli import inputs
-from segiou.cli.output import write_finding
+from segiou.cli.output import note_photos, write_finding
+from segiou.report.pages.photos import match_photos
 from segiou.runs.run import Run
 from segiou.suspects.page import SMALL, suspects_html
 from segiou.suspects.ranking import find_suspects
@@ -33,6 +34,7 @@ def command(parsed: argparse.Namespace) -> int:
     def page() -> str:
         has_both = parsed.max_extent > SMALL and parsed.random_sample is None
         small = find(max_extent=SMALL) if has_both else None
+        note_photos(runs[0], parsed, match_photos)
         return suspects_html(result, runs[0], small=small, images=parsed.images)
 
     write_finding(result, parsed, page=page)

@@ -1,21 +1,20 @@
 // The review: verdicts of the cards, kept in the browser and saved as CSV for --reviewed.
 
 const review = {
-  // Lists of other runs have other rows, and so another key.
-  key: `segiou-review-${JSON.stringify(data.review?.map((row) => row.slice(0, 4)))}`,
+  // Lists of other runs have other rows, and so another key, as has a page with other verdicts.
+  key: `segiou-review-${JSON.stringify(data.review)}`,
 
   stored() {
     try {
-      return JSON.parse(localStorage.getItem(this.key)) ?? {};
+      return JSON.parse(localStorage.getItem(this.key)) ?? [];
     } catch {
-      return {}; // storage may be blocked
+      return []; // storage may be blocked
     }
   },
 
   store() {
-    const given = Object.fromEntries(data.review.map((row, at) => [at, row[4]]).filter(([, verdict]) => verdict));
     try {
-      localStorage.setItem(this.key, JSON.stringify(given));
+      localStorage.setItem(this.key, JSON.stringify(data.review.map((row) => row[4])));
     } catch {
       // The verdicts are still on the page.
     }
@@ -35,7 +34,9 @@ const review = {
   },
 
   csv() {
-    const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    // Spreadsheets treat other texts as formulas; the apostrophe is removed again by segiou.
+    const cell = (text) => quoted(text.replace(/^[=+\-@\t\r\n]/, "'$&"));
     const rows = data.review.filter((row) => row[4]);
     return [["image", "label", "suggestion", "box", "verdict"], ...rows]
       .map((row) => `${row.map(cell).join(",")}\n`)
@@ -43,7 +44,7 @@ const review = {
   },
 
   build() {
-    for (const [at, verdict] of Object.entries(this.stored())) if (data.review[at]) data.review[at][4] = verdict;
+    for (const [at, verdict] of this.stored().entries()) data.review[at][4] = verdict;
     for (const choice of all(".verdict-choice input")) {
       choice.addEventListener("change", () => {
         data.review[choice.closest(".suspect").dataset.row][4] = choice.value;
@@ -57,6 +58,7 @@ const review = {
       setTimeout(() => URL.revokeObjectURL(url), 1000);
     });
     byId("review-clear").addEventListener("click", () => {
+      if (!confirm("Clear all verdicts?")) return;
       for (const row of data.review) row[4] = "";
       this.store();
       this.show();

@@ -15,9 +15,16 @@ from segiou.document.parts import Line, Table
 from segiou.labels.label_set import hex_color
 from segiou.report.pages.page import Color, class_colors, feature_page
 from segiou.report.pages.parts import Section
-from segiou.report.pages.photos import match_images
-from segiou.report.pages.picture_masks import MaskReader, Masks, PictureError, Reader, read_indices
-from segiou.report.pages.pictures import data_uri, read_image
+from segiou.report.pages.photos import ImageMatch, match_photos
+from segiou.report.pages.picture_masks import (
+    MaskReader,
+    Masks,
+    PictureError,
+    Reader,
+    plane_of,
+    read_indices,
+)
+from segiou.report.pages.pictures import data_uri, photo_of
 from segiou.runs.run import Run
 from segiou.suspects.ranking import find_suspects
 from segiou.suspects.result import VERDICTS, Region, Suspects, about_errors, notes, title
@@ -35,7 +42,7 @@ _OF_REPORT = 20
 
 
 class Card(NamedTuple):
-    """An entry with its pictures by name and colours of its classes; a problem without pictures."""
+    """An entry with its pictures by name, colours of its classes, and why pictures are missing."""
 
     region: Region
     colors: tuple[str, str]
@@ -90,7 +97,7 @@ def _cards(
     entries: Iterable[Region], run: Run, images: str | Path | None, read: Reader | None = None
 ) -> list[Card]:
     """The entries with pictures; the masks of images that follow each other are read once."""
-    photos = {} if images is None else match_images(images, run.ids).files
+    photos = None if images is None else match_photos(images, run.ids)
     reader, numbers = MaskReader.of(run, read), {id: i for i, id in enumerate(run.ids)}
     colors, known = class_colors(run.labels), dict[str, Masks | str]()
     cards = []
@@ -104,10 +111,10 @@ def _cards(
             for name in (region.label, region.suggestion)
         )
         if isinstance(masks, str):
-            cards.append(Card(region, (label, suggestion), {}, masks))
+            cards.append(Card(region, (label, suggestion), {}, f"No pictures: {masks}"))
         else:
-            pictures = _crops(masks, region, run, colors, photos)
-            cards.append(Card(region, (label, suggestion), pictures))
+            pictures, problem = _crops(masks, region, run, colors, photos)
+            cards.append(Card(region, (label, suggestion), pictures, problem))
     return cards
 
 
@@ -121,56 +128,70 @@ def _masks(run: Run, at: int, reader: MaskReader) -> Masks | str:
 
 
 def _crops(
-    masks: Masks, region: Region, run: Run, colors: Sequence[Color], photos: Mapping[str, Path]
-) -> dict[str, str]:
-    """Photo, truth and prediction around a region, which is outlined."""
+    masks: Masks,
+    region: Region,
+    run: Run,
+    colors: Sequence[Color],
+    photos: ImageMatch | None,
+) -> tuple[dict[str, str], str]:
+    """Photo, truth and prediction around a region, which is outlined; why there is no photo."""
+    masks, inside, box = _seen(masks, region, run)
     truth, pred = masks.arrays
-    pair = [run.class_names.index(name) for name in (region.label, region.suggestion)]
-    where = (truth == pair[0]) & (pred == pair[1])
-    if truth.ndim == 3:  # the plane with most of it; axes of pictures may differ from the file's
-        plane = int(where.sum((1, 2)).argmax())
-        truth, pred, where = truth[plane], pred[plane], where[plane]
-        box = _box_of(where)
-    else:
-        box = _scaled(region, masks.full, where.shape) or _box_of(where)
-    inside = np.zeros_like(where)
-    inside[box] = where[box]
-    view = _widened(box, where.shape)
+    view = _widened(box, inside.shape)
     outline = _Outline.of(inside[view])
     palette = np.array(colors, np.uint8)
     pictures = {
         "truth": outline.drawn(palette[truth[view]]),
         "prediction": outline.drawn(palette[pred[view]]),
     }
-    if (path := photos.get(region.image)) is not None:
-        try:
-            photo = np.asarray(read_image(path, truth.shape[::-1]))
-        except PictureError:
-            return pictures
-        pictures = {"photo": outline.drawn(photo[view]), **pictures}
-    return pictures
+    if photos is None:
+        return pictures, ""
+    if region.image not in photos.files:
+        return pictures, photos.no_photo
+    try:
+        photo = np.asarray(photo_of(photos.files[region.image], masks))
+    except PictureError as error:
+        return pictures, f"No photo: {error}"
+    return {"photo": outline.drawn(photo[view]), **pictures}, ""
 
 
-_Box = tuple[slice, slice]
+_Box = tuple[slice, ...]
 
 
-def _scaled(region: Region, full: Sequence[int], shape: Sequence[int]) -> _Box | None:
-    """The box of a region in a picture of another size; None without one."""
-    if len(region.box) != 2:
+def _seen(masks: Masks, region: Region, run: Run) -> tuple[Masks, NDArray[np.bool_], _Box]:
+    """The masks, the pixels of a region and its box; of a volume, the plane with most of it."""
+    label, suggestion = (run.class_names.index(name) for name in (region.label, region.suggestion))
+    where = (masks.arrays[0] == label) & (masks.arrays[1] == suggestion)
+    box = _scaled(region, masks, where.shape) or _box_of(where)
+    inside = np.zeros_like(where)
+    inside[box] = where[box]
+    if where.ndim == 2:
+        return masks, inside, box
+    sizes = inside.sum((1, 2))
+    # Reduced masks may have lost a small region.
+    plane = int(sizes.argmax()) if sizes.any() else (box[0].start + box[0].stop) // 2
+    box = _box_of(inside[plane]) if sizes.any() else box[1:]
+    return plane_of(masks, plane), inside[plane], box
+
+
+def _scaled(region: Region, masks: Masks, shape: Sequence[int]) -> _Box | None:
+    """The box of a region in pictures, whose size and axes may differ; None without one."""
+    if len(region.box) != len(shape):
         return None
-    rows, columns = (
-        slice(begin * size // whole, -(-end * size // whole))
-        for (begin, end), whole, size in zip(region.box, full, shape, strict=True)
-    )
-    return rows, columns
+    box = []
+    for axis, whole, size in zip(masks.axes, masks.full, shape, strict=False):
+        begin, end = region.box[axis if axis >= 0 else ~axis]
+        if axis < 0:
+            begin, end = whole - end, whole - begin
+        box.append(slice(begin * size // whole, -(-end * size // whole)))
+    return tuple(box)
 
 
 def _box_of(where: NDArray[np.bool_]) -> _Box:
     """The smallest box with all pixels; everything if there are none."""
     if not where.any():
-        return slice(0, where.shape[0]), slice(0, where.shape[1])
-    rows, columns = (np.flatnonzero(where.any(axis)) for axis in (1, 0))
-    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+        return tuple(slice(0, size) for size in where.shape)
+    return tuple(slice(int(at.min()), int(at.max()) + 1) for at in where.nonzero())
 
 
 def _widened(box: _Box, shape: Sequence[int]) -> _Box:

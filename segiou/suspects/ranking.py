@@ -21,6 +21,8 @@ from segiou._support.arguments import (
     names_options,
     read_several,
 )
+from segiou._support.csv_text import csv_name
+from segiou._support.files import printable
 from segiou._support.table_files import read_rows
 from segiou._support.text import did_you_mean
 from segiou.inference.paired_runs import check_runs, names_of, same_images
@@ -32,7 +34,7 @@ from segiou.runs.tables import unusual
 from segiou.suspects.result import VERDICTS, ClassPair, ImageScore, Region, Reviewed, Suspects
 
 Ints = NDArray[np.int64]
-_Key = tuple[str, str, str, str]
+_Key = tuple[str, ...]
 Floats = NDArray[np.float64]
 
 #: Key of the measure that keeps regions.
@@ -513,16 +515,21 @@ def _verdicts(path: str | Path | None) -> dict[_Key, str]:
             msg = f"{path}: row {number}: unknown verdict {verdict!r}; use {', '.join(VERDICTS)}"
             raise ValueError(msg)
         if verdict:
-            verdicts[row["image"], row["label"], row["suggestion"], row["box"]] = verdict
+            verdicts[_written(row["image"], row["label"], row["suggestion"], row["box"])] = verdict
     return verdicts
+
+
+def _written(*key: str) -> tuple[str, ...]:
+    """What identifies a region, as CSV files and pages write it."""
+    return tuple(" ".join(csv_name(printable(text, blanks=True)).split()) for text in key)
 
 
 def _placed(verdicts: Mapping[_Key, str], regions: _Regions) -> dict[int, str]:
     """The verdicts by the positions of their regions, without those of other regions."""
     images = {key[0] for key in verdicts}
-    numbers = [i for i, id in enumerate(regions.run.ids) if id in images]
+    numbers = [i for i, id in enumerate(regions.run.ids) if _written(id)[0] in images]
     places = np.flatnonzero(np.isin(regions.ranked.image, numbers)).tolist()
-    keys = ((at, regions.at(at).key) for at in places)
+    keys = ((at, _written(*regions.at(at).key)) for at in places)
     return {at: verdicts[key] for at, key in keys if key in verdicts}
 
 

@@ -74,7 +74,8 @@ class Region(NamedTuple):
     @property
     def places(self) -> str:
         """First and last place along each axis, such as ``rows 87–227, columns 341–427``."""
-        axes = ("planes", "rows", "columns")[-len(self.box) :]
+        # The axes of volumes have other meanings in every file.
+        axes = ("rows", "columns") if len(self.box) == 2 else ("axis 1", "axis 2", "axis 3")
         ends = (f"{begin}–{end - 1}" for begin, end in self.box)
         return ", ".join(f"{axis} {text}" for axis, text in zip(axes, ends, strict=True))
 
@@ -335,7 +336,7 @@ def _columns(result: Suspects) -> list[Column]:
     def first_only(values: Iterable[str]) -> list[str]:
         return [text if id(row) in firsts else "" for row, text in zip(rows, values, strict=True)]
 
-    axes = "planes, rows, columns" if any(len(row.box) == 3 for row in rows) else "rows, columns"
+    axes = "axes 1, 2, 3" if any(len(row.box) == 3 for row in rows) else "rows, columns"
     boxes = [", ".join(f"{begin}–{end - 1}" for begin, end in row.box) for row in rows]
     seen = [count(row.seen_elsewhere) for row in rows]
     confirmed = [", ".join(row.confirmed_by) for row in rows]

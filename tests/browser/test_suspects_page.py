@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gate
 @pytest.fixture
 def places(tmp_path):
     """The run of two images with a wrong region each, and its page."""
-    for i, name in enumerate(("a,b", "c")):
+    for i, name in enumerate(("a,b", "=c")):
         truth, pred = np.zeros((2, 30, 40), np.uint8)
         pred[4 : 10 + i, 5:9] = 1
         write_mask(tmp_path / "truth" / f"{name}.png", truth)
@@ -39,11 +39,30 @@ def test_answers_are_kept_counted_and_saved(page, places, tmp_path, until):
     path = tmp_path / "reviewed.csv"
     download.value.save_as(path)
     found = segiou.find_suspects(run, reviewed=path)
-    assert [(r.image, r.verdict) for r in found.regions] == [("c", "wrong"), ("a,b", "right")]
+    assert "\n'=c," in path.read_text()  # no formula
+    assert [(r.image, r.verdict) for r in found.regions] == [("=c", "wrong"), ("a,b", "right")]
     page.reload()
     until(page, "document.querySelector('#review-state').innerText === '2 of 2 reviewed, 1 wrong.'")
+
+
+def test_verdicts_are_cleared_for_good_if_that_is_meant(page, places, tmp_path, until):
+    run, url = places
+    reviewed = tmp_path / "reviewed.csv"
+    reviewed.write_text('image,label,suggestion,box,verdict\n"a,b",0,1,4:10 5:9,unclear\n')
+    result = segiou.find_suspects(run, reviewed=reviewed)
+    (tmp_path / "page.html").write_text(suspects_html(result, run), encoding="utf-8")
+    page.goto(url)
+    checked = "document.querySelectorAll('.suspect input:checked').length"
+    until(page, f"{checked} === 1")
+    page.once("dialog", lambda dialog: dialog.dismiss())
     page.locator("#review-clear").click()
-    until(page, "document.querySelectorAll('.suspect input:checked').length === 0")
+    assert page.evaluate(checked) == 1
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator("#review-clear").click()
+    assert page.evaluate(checked) == 0
+    page.reload()
+    until(page, "document.querySelector('#review-state').innerText !== ''")
+    assert page.evaluate(checked) == 0
 
 
 def test_the_page_fits_a_narrow_screen(page, places):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from base64 import b64decode
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from scipy import ndimage
 
 import segiou
 from segiou.cli.main import main
+from segiou.suspects.page import suspects_html
 
 CAMVID = Path(__file__).resolve().parents[3] / "shared" / "data" / "camvid"
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "label-errors.md"
@@ -131,7 +134,83 @@ def test_pages_of_volumes_show_a_plane(folders, capsys, monkeypatch):
         nibabel.save(nibabel.Nifti1Image(mask, np.eye(4)), f"{side}/a.nii.gz")
     assert main(["suspects", "vt", "vp", "--labels", "2", "-q", "--html", "page.html"]) == 0
     assert "64 voxels" in Path("page.html").read_text()
-    assert "planes, rows, columns" in capsys.readouterr().out
+    assert "box (axes 1, 2, 3)" in capsys.readouterr().out
+
+
+@pytest.mark.gate
+def test_cards_of_volumes_show_their_own_region(tmp_path):
+    nibabel = pytest.importorskip("nibabel", reason="volumes need nibabel")
+    truth, pred = np.zeros((2, 20, 30, 12), np.uint8)
+    pred[2:10, 3:13, 2:4] = 1  # planes of 80 voxels
+    pred[14:18, 20:26, 7:10] = 1  # of 24
+    scan = np.tile(np.arange(12.0), (20, 30, 1))  # each plane in one grey
+    scan[16, 24] = [0] * 9 + [50, 0, 0]
+    files = {"truth": truth, "pred": pred, "scan": scan}
+    for side, values in files.items():
+        (tmp_path / side).mkdir()
+        nibabel.save(nibabel.Nifti1Image(values, np.diag([1, 1, 2, 1])), tmp_path / side / "a.nii")
+    folders = tmp_path / "truth", tmp_path / "pred"
+    run = segiou.score_folder(*folders, labels=2, measures=["suspects"])
+    result = segiou.find_suspects(run, all_regions=True)
+    assert [region.box[2] for region in result.regions] == [(2, 4), (7, 10)]
+    page = suspects_html(result, run, images=tmp_path / "scan")
+    photo, truth_picture, second = pictures_of(page)[3:]
+    # To the right of the patient is the left of the picture, and the front is at the top:
+    # columns 19 - x, rows 29 - y. The box has 4 columns from 2 and 6 rows from 4, with 12 around
+    # it, of 20 and 30; the picture has 260 / 22 ≈ 12 times its pixels.
+    assert second.shape == truth_picture.shape == (22 * 12, 18 * 12, 3)
+    purple = (second != truth_picture).any(2)
+    rows, columns = (np.flatnonzero(purple.any(axis)) for axis in (1, 0))
+    assert (rows[0] // 12, rows[-1] // 12) == (4, 9)
+    assert (columns[0] // 12, columns[-1] // 12) == (2, 5)
+    grey = photo[15 * 12, 10 * 12]
+    assert 0 < grey[0] == grey[1] < 255  # plane 7, the first with most of it
+
+
+def pictures_of(page):
+    """The pictures of the cards as arrays."""
+    found = re.findall(r'<figure><img src="data:image/png;base64,([^"]+)"', page)
+    return [np.asarray(Image.open(BytesIO(b64decode(data))).convert("RGB")) for data in found]
+
+
+@pytest.mark.gate
+def test_photos_of_16_bits_and_turned_ones_are_shown(folders, capsys):
+    values = np.tile(np.linspace(1000, 5000, 60), (40, 1))
+    Image.fromarray(values.astype(np.uint16)).save(folders / "photos" / "a.png")
+    turned = Image.fromarray(np.repeat(np.arange(60, dtype=np.uint8), 40).reshape(60, 40))
+    exif = Image.Exif()
+    exif[0x0112] = 8  # shown after a quarter turn to the left
+    (folders / "photos" / "c.png").unlink()
+    turned.save(folders / "photos" / "c.tif")
+    turned.save(folders / "photos" / "b.png", exif=exif)
+    (folders / "photos" / "d.png").unlink()
+    assert main(["suspects", *SCORE[:-1], "--images", "photos", "--html", "page.html"]) == 0
+    assert "--images: Found photos for 3 of 4 images" in capsys.readouterr().err
+    page = Path("page.html").read_text()
+    assert "No photo for this image (3 of 4 photos were found)." in page
+    photos = {
+        card.partition(". ")[2][0]: pictures_of(card)[0]
+        for card in page.split('<h3 id="suspect-')[1:]
+        if "<figcaption>photo" in card
+    }
+    # All columns, four times as large.
+    wide = photos["a"][0, 2::4, 0].astype(float)
+    assert wide.shape == (60,)
+    # The first and the last of 60 columns have more than a per cent, and are black and white.
+    np.testing.assert_allclose(wide, np.linspace(0, 255, 60), atol=1)
+    assert photos["b"][0, 2::4, 0].tolist() == [*range(60)]
+
+
+def test_verdicts_on_names_as_files_write_them_are_found(tmp_path):
+    names = ["=1+1", "-5", "'=q", "bell\a", "zero\u200bwidth", " lead", "a\rb", 'a"b, c']
+    truth, pred = np.zeros((2, len(names), 9, 9), np.uint8)
+    pred[:, 2:6, 2:6] = 1
+    run = segiou.score(truth, pred, labels=2, ids=names, measures=["suspects"])
+    reviewed = tmp_path / "reviewed.csv"
+    text = segiou.find_suspects(run).to_csv()
+    lines = (line + ("wrong" if i else "") for i, line in enumerate(text.split("\n")[:-1]))
+    reviewed.write_text("\n".join(lines) + "\n", newline="")
+    assert segiou.find_suspects(run, reviewed=reviewed).reviewed.wrong == len(names)
 
 
 @pytest.mark.gate

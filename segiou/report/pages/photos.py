@@ -94,6 +94,11 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     return _match(folder, ids, _IMAGE_ENDINGS)
 
 
+def match_photos(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
+    """As :func:`match_images`, with the scans of volumes."""
+    return _match(folder, ids, _IMAGE_ENDINGS.union(VOLUME_SUFFIXES))
+
+
 def _match(folder: str | Path, ids: Iterable[str], endings: frozenset[str]) -> ImageMatch:
     check_path("images", folder)
     root = Path(folder).expanduser()
@@ -123,8 +128,7 @@ def found_photos(folder: str | Path | None, ids: Sequence[str]) -> Mapping[str, 
     """The photos of images, or scans, by id; a UserWarning if a folder has none of them."""
     if folder is None:
         return {}
-    check_path("images", folder)
-    match = _match(folder, ids, _IMAGE_ENDINGS.union(VOLUME_SUFFIXES))
+    match = match_photos(folder, ids)
     if ids and not match.files:
         warnings.warn(" ".join(match.sentences()), UserWarning, stacklevel=3)
     return match.files

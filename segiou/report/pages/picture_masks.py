@@ -147,6 +147,8 @@ class Masks:
     full: Shape
     #: Distance between the planes, rows and columns of a volume.
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    #: For each axis of the arrays that of the file, or its complement if it runs backwards.
+    axes: tuple[int, ...] = (0, 1, 2)
     #: Numbers of the objects of each array, from 1; none where they were not scored.
     objects: tuple[Indices, ...] = ()
     #: The plane of a volume that the arrays are, and the number of planes; from :func:`plane_of`.
@@ -171,7 +173,7 @@ def read_indices(
     objects = drawers[0].measure if drawers else None
     side = _read_side(truth, first.labels, readers[0].read, objects)
     frame = _Frame.of(side, largest, first.num_classes)
-    outside, spacing = side.outside, side.spacing
+    outside, spacing, axes = side.outside, side.spacing, side.axes
     arrays = [frame.indices(side, Encoding.of_classes(first).truth, truth)]
     whole = [frame.whole(side)] if objects else []
     scores: list[NDArray[np.uint8] | None] = []
@@ -186,7 +188,7 @@ def read_indices(
         whole += [frame.whole(side)] if objects else []
         scores.append(frame.scores(side, reader))
         has_region |= side.valid is not None
-    masks = _add_scores(Masks(tuple(arrays), frame.full, spacing), scores, first.num_classes)
+    masks = _add_scores(Masks(tuple(arrays), frame.full, spacing, axes), scores, first.num_classes)
     # Objects of the whole image would differ from those that were counted in a region.
     return masks if not drawers or has_region else _add_objects(masks, drawers, whole)
 
@@ -294,6 +296,8 @@ class _Side(NamedTuple):
     #: Label values.
     values: NDArray[Any]
     spacing: tuple[float, ...]
+    #: As those of :class:`Masks`.
+    axes: tuple[int, ...]
     #: Ids of objects.
     ids: ObjectMask | None
     #: The label outside segments.
@@ -331,6 +335,7 @@ def _read_side(
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    axes: tuple[int, ...] = (0, 1, 2)
     valid = raw.valid
     if raw.volume is None and ids is None:
         shape = image_shape(tuple(values.shape))
@@ -339,12 +344,13 @@ def _read_side(
     if raw.volume is not None:
         spacing = raw.volume.spacing
         if values.ndim == 3:
+            axes = _upright_axes(raw.volume)
             values, spacing = _upright(raw.volume)
             valid = None if valid is None else _upright(replace(raw.volume, values=valid))[0]
     if values.ndim not in (2, 3) or not values.size:
         msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
-    return _Side(values, spacing, ids, raw.outside(labels), scored, valid)
+    return _Side(values, spacing, axes, ids, raw.outside(labels), scored, valid)
 
 
 def plane_of(masks: Masks, plane: int) -> Masks:
@@ -365,10 +371,16 @@ def scan_plane(path: Path, masks: Masks) -> NDArray[np.uint8]:
         msg = f"{path} has shape {values.shape}, but its masks {masks.full}"
         raise PictureError(msg)
     plane, planes = masks.plane
-    shown = resized(values, (planes, *masks.arrays[0].shape))[plane].astype(float)
-    # Few voxels, such as those of metal, would leave the others dark.
-    low, high = np.nanquantile(values[:: max(1, len(values) // _VOXELS)], (0.01, 0.99))
-    grey = np.nan_to_num((shown - low) / ((high - low) or 1)).clip(0, 1)
+    shown = resized(values, (planes, *masks.arrays[0].shape))[plane]
+    return in_grey(shown, values[:: max(1, len(values) // _VOXELS)])
+
+
+def in_grey(values: NDArray[Any], every: NDArray[Any]) -> NDArray[np.uint8]:
+    """Values in grey, from the 1st to the 99th percentile of every value."""
+    known = every[np.isfinite(every)]
+    # Few pixels, such as those of metal, would leave the others dark.
+    low, high = np.quantile(known, (0.01, 0.99)) if known.size else (0.0, 1.0)
+    grey = np.nan_to_num((values.astype(float) - low) / ((high - low) or 1)).clip(0, 1)
     return np.asarray(np.rint(255 * grey), np.uint8)
 
 
@@ -379,3 +391,11 @@ def _upright(volume: Volume) -> tuple[NDArray[Any], tuple[float, ...]]:
     # To the right, to the front, to the top.
     turned = reorient(volume, replace(volume, affine=np.eye(4)))
     return turned.values.T[::-1, ::-1, ::-1], turned.spacing[::-1]
+
+
+def _upright_axes(volume: Volume) -> tuple[int, ...]:
+    """The axes of a volume in the radiological orientation, see :class:`Masks`."""
+    # Along each axis, the numbers of these voxels differ by another power of two.
+    numbers = _upright(replace(volume, values=np.arange(8).reshape(2, 2, 2)))[0]
+    steps = [int(numbers[at] - numbers[0, 0, 0]) for at in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    return tuple({4: 0, 2: 1, 1: 2, -4: ~0, -2: ~1, -1: ~2}[step] for step in steps)

@@ -13,13 +13,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 from segiou.masks.formats.image_files import open_image
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
 from segiou.masks.windows import resized
 from segiou.report.pages.page import Color
-from segiou.report.pages.picture_masks import Masks, PictureError, Shape, reduced, scan_plane
+from segiou.report.pages.picture_masks import (
+    Masks,
+    PictureError,
+    Shape,
+    in_grey,
+    reduced,
+    scan_plane,
+)
 
 #: Widths in decreasing order, tried until the pictures of an image fit its part of the page.
 _WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)
@@ -27,6 +34,8 @@ _QUALITY = 80
 #: Widths tried for the scores of classes, and their characters in a separate file.
 _SCORES_WIDTHS = (480, 320, 208, 160)
 _SCORES_BESIDE = 100_000
+#: EXIF's tag of the orientation, and its largest value without a quarter turn.
+_ORIENTATION, _UPRIGHT = 0x0112, 4
 
 
 def encoded_within(
@@ -166,7 +175,21 @@ def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
         with open_image(path) as image:
             # JPEG decodes at an eighth, a quarter or a half for almost nothing.
             image.draft("RGB", size)
-            return image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+            return _colored(image, size)
     except (Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         msg = f"{path} cannot be shown: {error}"
         raise PictureError(msg) from error
+
+
+def _colored(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """An open image in colours of 8 bits, at a size (width, height)."""
+    # Masks are drawn on the turned photo or on its stored pixels; their shape shows which.
+    is_turned = (image.width < image.height) != (size[0] < size[1])
+    if is_turned and image.getexif().get(_ORIENTATION, 1) > _UPRIGHT:
+        image = ImageOps.exif_transpose(image)
+    if not image.mode.startswith(("I", "F")):
+        return image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    # Pillow would clip 16 bits and floats to 8 bits.
+    values = Image.fromarray(np.asarray(image, np.float32))
+    resized = np.asarray(values.resize(size, Image.Resampling.LANCZOS))
+    return Image.fromarray(in_grey(resized, resized)).convert("RGB")
