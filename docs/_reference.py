@@ -78,6 +78,7 @@ GUIDES = {
     "accumulators": "tutorials/validation-loop",
     "analysis": "comparison",
     "counting": "architecture",
+    "explorer": "howto/notebook",
     "geometry": "geometry",
     "accumulators.histograms": "scores",
     "hooks": "hooks",

@@ -2,6 +2,7 @@ from segiou import (
     accumulators as accumulators,
     analysis as analysis,
     counting as counting,
+    explorer as explorer,
     geometry as geometry,
     hooks as hooks,
     inference as inference,
@@ -26,6 +27,7 @@ from segiou.analysis.comparison.rank_runs import rank as rank
 from segiou.analysis.gap.imbalance import explain as explain
 from segiou.analysis.slices.search import slices as slices
 from segiou.counting.counts import Counts as Counts
+from segiou.explorer.page import explore as explore
 from segiou.inference.intervals import (
     bootstrap as bootstrap,
     confidence_intervals as confidence_intervals,
@@ -37,7 +39,6 @@ from segiou.masks.read import read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol
 from segiou.raters.folders import compare_raters as compare_raters
 from segiou.raters.result import RaterAgreement as RaterAgreement
-from segiou.report.pages.explorer import explore as explore
 from segiou.report.report import Report as Report
 from segiou.runs.run import Run as Run
 from segiou.scoring.folder import score_folder as score_folder

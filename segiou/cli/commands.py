@@ -259,24 +259,6 @@ def _explained_run(parsed: argparse.Namespace) -> Run:
     return inputs.score_now(truth, pred, parsed)
 
 
-def explore(parsed: argparse.Namespace) -> int:
-    """Write the interactive page about IoU and open it in a browser."""
-    import tempfile
-    import webbrowser
-
-    from segiou._support.files import is_device, write_whole
-    from segiou.report.pages.explorer import explorer_page
-
-    path = Path(parsed.output or Path(tempfile.mkdtemp(prefix="segiou-")) / "explore.html")
-    page = write_whole(path, explorer_page()).resolve()
-    if is_device(path):
-        return 0
-    console.write(console.harmless(f"{page}\n"))
-    if parsed.open and not webbrowser.open(page.as_uri()):
-        console.note("could not open a browser; open the file above yourself")
-    return 0
-
-
 def inspect(parsed: argparse.Namespace) -> int:
     """List the values in a folder of masks."""
     from segiou._support.files import write_whole

@@ -68,6 +68,7 @@ def _split(line: str) -> tuple[str, str, str]:
 #: Module and function of each command outside commands.py. Those of features are in their packages.
 HOMES = {
     "demo": ("segiou.cli.demo", "demo"),
+    "explore": ("segiou.explorer.command", "command"),
     "help": ("segiou.cli.help_command", "command"),
     "map-accuracy": ("segiou.maps.command", "command"),
     "plan": ("segiou.planning.command", "command"),

@@ -25,11 +25,22 @@ from segiou.report.pages.page import (
     script_of,
 )
 
-STYLES = ("theme", "layout", "parts", "brush")
+#: The files of the page; those without a package belong to all pages.
+STYLES = (
+    "style/theme.css",
+    *(f"segiou.explorer:style/{name}.css" for name in ("layout", "parts", "brush")),
+)
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
-    *("numbers", "geometry", "store", "stage", "gestures", "readout", "shrink"),
-    *("challenges", "masks", "rarer", "brush", "theme", "main"),
+    "script/dom.js",
+    "script/theme.js",
+    *(
+        f"segiou.explorer:script/{name}.js"
+        for name in (
+            *("numbers", "geometry", "store", "stage", "gestures", "readout", "shrink"),
+            *("challenges", "masks", "rarer", "brush", "main"),
+        )
+    ),
 )
 #: Pixels of a mask that a browser still paints smoothly.
 _MOST_PIXELS = 4_000_000
@@ -209,19 +220,18 @@ def explorer_page(masks: dict[str, Any] | None = None) -> str:
 
     Examples
     --------
-    >>> from segiou.report import explorer_page
+    >>> from segiou.explorer import explorer_page
     >>> page = explorer_page()
     >>> page[:15]
     '<!doctype html>'
     """
-    style = "\n".join(read_part(f"explorer_files/{name}.css") for name in STYLES)
-    paths = ("script/dom.js", *(f"explorer_files/script/{name}.js" for name in SCRIPTS))
-    script = script_of(map(read_part, paths))
+    style = "\n".join(map(read_part, STYLES))
+    script = script_of(map(read_part, SCRIPTS))
     data = ""
     if masks is not None:
         data = f'<script type="application/json" id="masks">{json_in_html(masks)}</script>'
     parts = {"policy": content_policy(style, script), "style": style, "script": script}
-    page = read_part("explorer_files/page.html")
+    page = read_part(f"{__package__}:page.html")
     for name, text in {**parts, "masks": data}.items():
         page = page.replace(f"{{{{{name}}}}}", text)
     return page

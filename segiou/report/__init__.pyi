@@ -8,11 +8,6 @@ from segiou.report.pages.comparison_page import (
     write_comparison_html as write_comparison_html,
 )
 from segiou.report.pages.error_pictures import save_errors as save_errors
-from segiou.report.pages.explorer import (
-    Explorer as Explorer,
-    explore as explore,
-    explorer_page as explorer_page,
-)
 from segiou.report.pages.photos import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.pages.report_page import render_report as render_report, write_html as write_html
 from segiou.report.report import Report as Report

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hostile_page import write_hostile_page
 
-from segiou.report import explorer_page
+import segiou
 
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
@@ -164,8 +164,7 @@ def accessibility_faults() -> Callable[[Any], list[str]]:
 def explorer_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The explorer written to disk, as someone would open it."""
     path = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    path.write_text(explorer_page(), encoding="utf-8")
-    return path.as_uri()
+    return segiou.explore().save(path).as_uri()
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import pytest
 import segiou
 from segiou.analysis import at_prevalence
 
+pytestmark = pytest.mark.needs("explorer")
+
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
 TRUTH = np.repeat([[0, 0, 1, 1, 2, 255], [0, 0, 0, 1, 2, 255]], 3, axis=0)
 PRED = np.repeat([[0, 1, 1, 1, 7, 0], [0, 0, 0, 0, 2, 2]], 3, axis=0)

@@ -5,6 +5,8 @@ import pytest
 
 import segiou
 
+pytestmark = pytest.mark.needs("explorer")
+
 START = {
     "size": {"w": 64, "h": 36},
     "truth": {"x": 12, "y": 8, "w": 30, "h": 20},

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.needs("explorer")
+
 START = "#t=12,8,30,20&p=18,12,30,18&size=64x36"
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.report import explorer_page
+
+pytestmark = pytest.mark.needs("explorer")
 
 START = "#t=12,8,30,20&p=18,12,30,18&size=64x36"
 
@@ -16,7 +17,7 @@ def state(page):
 
 
 def test_page_is_one_strict_file():
-    page = explorer_page()
+    page = segiou.explore().to_html()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -29,9 +30,11 @@ def test_page_is_one_strict_file():
 
 
 def test_parts_of_the_page_are_packaged():
-    folder = Path(segiou.__file__).parent / "report" / "pages" / "explorer_files"
-    packaged = {f for pattern in ("*.html", "*.css", "script/*.js") for f in folder.glob(pattern)}
-    text = explorer_page()
+    folder = Path(segiou.__file__).parent / "explorer"
+    packaged = {
+        f for pattern in ("*.html", "style/*.css", "script/*.js") for f in folder.glob(pattern)
+    }
+    text = segiou.explore().to_html()
     for part in packaged - {folder / "page.html"}:
         assert part.read_text(encoding="utf-8") in text, part.name
     assert len(packaged) > 10

@@ -269,12 +269,6 @@ def test_help_and_version(inside):
         assert "usage: segiou" in inside(command, "--help").stdout
 
 
-def test_explore_writes_its_page(inside, tmp_path):
-    done = inside("explore", "--output", tmp_path / "iou.html", "--no-open")
-    assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "iou.html"))
-    assert (tmp_path / "iou.html").read_text().startswith("<!doctype html>")
-
-
 def test_explain_says_what_accuracy_hides(inside):
     done = inside("explain", str(STREETS / "truth"), MODELS[0], *LABELS)
     assert (done.returncode, done.stderr) == (0, "")

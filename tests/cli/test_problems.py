@@ -149,7 +149,6 @@ classes = [
         ["inspect", "truth", "--labels", "evil.toml"],
         ["labelsets", "evil.toml"],
         ["demo", "de\x1b[2Jmo"],
-        ["explore", "--no-open", "--output", "pa\x1b[2Jge.html"],
     ],
 )
 @pytest.mark.gate

@@ -213,7 +213,6 @@ def test_options_of_a_report(capsys, options, said):
         (["explain", "no-run", "--protocol", "mine"], "unknown protocol 'mine'"),
         (["explain", "no-run", "--output", "no/x.txt"], "does not exist"),
         (["inspect", "no-dir", "--output", "no/x.txt"], "does not exist"),
-        (["explore", "--no-open", "--output", "no/x.html"], "does not exist"),
         (["merge", "no-a", "no-b", "--output", "no/x.sqlite"], "does not exist"),
     ],
 )

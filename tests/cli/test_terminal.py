@@ -219,7 +219,7 @@ def test_help_shows_what_matters_and_the_rest_when_asked(inside, command):
     ("command", "value"),
     [
         *((name, "FILE") for name in ("score", "explain", "compare", "report", "inspect")),
-        *(("explore", "FILE"), ("merge", "RUN_FILE")),
+        ("merge", "RUN_FILE"),
     ],
 )
 def test_output_has_the_same_letter_everywhere(inside, command, value):
@@ -229,7 +229,7 @@ def test_output_has_the_same_letter_everywhere(inside, command, value):
 
 def test_help_keeps_the_capitals_of_names(inside):
     assert "print one as TOML." in inside("labelsets", "--help").stdout
-    assert "interactive page about IoU" in inside("explore", "--help").stdout
+    assert "intervals and tests" in inside("compare", "--help").stdout
 
 
 @pytest.mark.needs("measures.surfaces")

@@ -29,6 +29,7 @@ sys.meta_path = [one for one in sys.meta_path if "editable" not in str(one).lowe
 """
 #: Folders, and words of the options, scores and names that each defines.
 WORDS = {
+    "explorer": r"segiou explore\b|segiou\.explore",
     "maps": r"map-accuracy|segiou\.maps",
     "measures.lesions": r"--lesions|lesion_|Lesion\w*Options|measures.lesions",
     "measures.surfaces": (
@@ -71,22 +72,24 @@ def copy_without(folders: Iterable[str], target: Path) -> Path:
     (copy / "tests" / "test_deletion.py").unlink()
     (copy / "sitecustomize.py").write_text(ONLY_THE_COPY, encoding="utf-8")
     project, page = copy / "pyproject.toml", copy / "docs" / "architecture.md"
+    face = copy / "segiou" / "__init__.pyi"
     for name in folders:
         folder = name.replace(".", "/")
         shutil.rmtree(copy / "segiou" / folder)
         shutil.rmtree(copy / "tests" / folder)
-        delete_lines(project, rf'\w+ = "segiou\.{name}:|"segiou\.{name}" = ', least=0)
+        delete_lines(project, rf'\w+ = "segiou\.{name}:|"segiou\.{name}" = ', most=2)
+        delete_lines(face, rf"from segiou\.{name}\.|    {name} as {name},", most=9)
         delete_lines(page, rf"\| `{folder}/` \|")
     if (HOME.parent / "shared").is_dir():
         (target / "shared").symlink_to((HOME.parent / "shared").resolve())
     return copy
 
 
-def delete_lines(path: Path, start: str, *, least: int = 1) -> None:
-    """Delete the line of a file that starts so; some folders have none."""
+def delete_lines(path: Path, start: str, *, most: int = 0) -> None:
+    """Delete the line of a file that starts so, or at most so many."""
     text = path.read_text(encoding="utf-8")
     fewer, number = re.subn(rf"^(?:{start}).*\n", "", text, flags=re.MULTILINE)
-    assert least <= number <= 1, (path, start)
+    assert number <= most or number == 1, (path, start)
     path.write_text(fewer, encoding="utf-8")
 
 

@@ -96,16 +96,15 @@ def _invented(step: int) -> Color:
     return (round(255 * red), round(255 * green), round(255 * blue))
 
 
-#: The files of a page; the explorer's theme is the theme of all pages.
-STYLES = (
-    "explorer_files/theme.css",
-    *(f"style/{name}.css" for name in ("page", "tables", "charts", "images", "print")),
+#: The files of a page.
+STYLES = tuple(
+    f"style/{name}.css" for name in ("theme", "page", "tables", "charts", "images", "print")
 )
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
     "script/dom.js",
     "script/base.js",
-    "explorer_files/script/theme.js",
+    "script/theme.js",
     *(
         f"script/{name}.js"
         for name in ("address", "table", "curves", "matrix", "pictures", "objects", "scores")
