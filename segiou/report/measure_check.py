@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind
-from segiou._support.text import Json
+from segiou._support.text import Json, plural
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.labels.class_options import ClassOptions
@@ -77,9 +77,10 @@ class MeasureCheck:
         return {**about, "checks": self.checks, "slowdown": self.slowdown}
 
     def __str__(self) -> str:
-        state = "passed" if self.passed else f"failed in {len(self.findings)} points"
+        state = "passed" if self.passed else f"failed: {plural(len(self.findings), 'finding')}"
         head = f"measure {self.key!r}: {self.checks} checks, {state}"
-        speed = f"counting takes {self.slowdown:.3g} times as long as the confusion matrix"
+        factor = f"{self.slowdown:.{0 if self.slowdown > 10 else 1}f}"
+        speed = f"counting takes {factor} times as long as the confusion matrix"
         return "\n".join([f"{head}; {speed}", *(f"- {text}" for text in self.findings)])
 
 

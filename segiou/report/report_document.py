@@ -36,6 +36,7 @@ from segiou.report.measured import score_part, shown as shown_cell
 from segiou.report.wording import (
     counts_text,
     interval_text,
+    lacks,
     other_methods,
     share_text,
     skipped_text,
@@ -369,6 +370,7 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
         yield f"excluded from the mean: {skipped_text(report)}"
     if detail:
         yield from _not_in_their_truth(report)
+    yield from lacks(report)
     yield f"{counts_text(report)}; segiou {__version__} ({report.backend})"
 
 

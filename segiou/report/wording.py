@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import printable
@@ -160,12 +160,17 @@ _ALIGNED = {
 
 
 def pairs_text(report: ReportNumbers) -> str:
-    """Number of pairs, missing ones, and their alignment."""
+    """Number of pairs, skipped ones, and their alignment."""
     skipped = f" ({report.left_out} skipped)" if report.left_out else ""
-    lacks = (("unfinished", "unfinished"), ("partial", "shards missing"), ("unread", "incomplete"))
-    reasons = [(reason, report.provenance.get(name)) for name, reason in lacks]
-    rest = "".join(f", {reason}: {text}" for reason, text in reasons if text)
-    return f"{plural(report.pairs, 'pair')}{skipped}{rest}{aligned_text(report)}"
+    return f"{plural(report.pairs, 'pair')}{skipped}{aligned_text(report)}"
+
+
+def lacks(report: ReportNumbers) -> Iterator[str]:
+    """What is missing in the run: pairs, shards, scores of measures."""
+    kinds = {"unfinished": "unfinished", "partial": "incomplete", "unread": "incomplete"}
+    for name, lead in kinds.items():
+        if text := report.provenance.get(name):
+            yield f"{lead}: {text}"
 
 
 def aligned_text(report: ReportNumbers) -> str:

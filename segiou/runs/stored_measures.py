@@ -44,7 +44,7 @@ class UnreadMeasure(NamedTuple):
     problem: str
 
     def __str__(self) -> str:
-        return f"no scores of {self.key!r}: {self.problem}. Its counts are kept"
+        return f"no scores of {self.key!r}: {self.problem}; its counts are kept"
 
 
 Stored = Any  # a Plan or an UnreadMeasure
@@ -89,7 +89,7 @@ def read_entry(
     layout, package = _stored_layout(data), str(data["package"])
     if not is_known:
         needed = f"the measure {key!r}" if package == "segiou" else package
-        problem = f"they need {needed}, which is not installed (or Run.open(…, measures=[…]))"
+        problem = f"they need {needed}, which is not installed (or measures=[…] of Run.open)"
         return UnreadMeasure(key, place, data, layout, problem)
     try:
         plan, problem = _read_plan(kinds.get(key) or measure_of(key), data, classes, layout)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from segiou._support.numbers import count, percent, shown_range
-from segiou._support.text import Json, Nouns, listed, nouns, plain, plural
+from segiou._support.text import Json, Nouns, capital, listed, nouns, plain, plural
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Line, Part, Table
 
@@ -254,26 +254,31 @@ def nothing(result: Suspects) -> str:
 
 def notes(result: Suspects) -> list[str]:
     """What the numbers mean, and what they cannot show."""
-    return [
+    several = (
         *_about_pairs(result),
         *_about_images(result),
         *_about_regions(result),
-        about_errors(result),
+        _share_wrong(result),
         *_about_verdicts(result),
-        "Predictions must be out of sample: a model that was trained on these masks repeats their "
+        "predictions must be out of sample: a model that was trained on these masks repeats their "
         "errors, which then look right",
         *_about_models(result),
-    ]
+    )
+    return [f"{capital(note)}." for note in several]
 
 
 def about_errors(result: Suspects) -> str:
-    """The share of wrong masks among those with a verdict."""
+    """The share of wrong masks among those with a verdict, as a sentence."""
+    return f"{capital(_share_wrong(result))}."
+
+
+def _share_wrong(result: Suspects) -> str:
     done = result.reviewed
     decided = done.wrong + done.right
     if not decided + done.unclear:
         return (
-            "How many of these masks are wrong is unknown until some are reviewed (--reviewed): an "
-            "error of the model and an error of the truth look alike"
+            "the number of wrong masks is unknown until some are reviewed (--reviewed), because "
+            "errors of the model and of the truth look alike"
         )
     unclear = f", {done.unclear} unclear" if done.unclear else ""
     were = "was" if decided == 1 else "were"

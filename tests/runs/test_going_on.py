@@ -225,8 +225,8 @@ def test_a_shard_says_that_it_is_a_part(score, tmp_path):
     for part in (score(shard=(1, 3)), score(shard=(1, 3), run=tmp_path / "1.sqlite")):
         text = "parts 2 and 3 of 3 are missing (12 pairs in all)"
         assert part.provenance["partial"] == text
-        assert f"{len(part)} pairs, shards missing: {text}" in part.report().to_text(width=200)
-        assert f"shards missing: {text}" in part.report().to_markdown()
+        assert f"\nincomplete: {text}\n{len(part)} pairs, " in part.report().to_text(width=200)
+        assert f"incomplete: {text}" in part.report().to_markdown()
         assert text in part.to_html()
     with pytest.raises(ValueError, match="shard is '2/3' here and '1/3' there"):
         score(shard=(2, 3), run=tmp_path / "1.sqlite")
@@ -248,7 +248,7 @@ def test_a_missing_shard_is_an_error_unless_it_is_accepted(score, tmp_path, caps
     assert "incomplete: part 2 of 3 is missing" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "m.sqlite")]) == 0
     found = capsys.readouterr()
-    assert "shards missing: part 2 of 3 is missing (12 pairs in all)" in " ".join(found.out.split())
+    assert "incomplete: part 2 of 3 is missing (12 pairs in all)" in " ".join(found.out.split())
     assert "incomplete run: part 2 of 3 is missing" in found.err
     partial = parts[0].merge(parts[2], partial=True)
     assert partial.merge(parts[1]).total() == score().total()

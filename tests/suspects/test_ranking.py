@@ -161,7 +161,7 @@ def test_verdicts_below_the_first_entries_are_counted(pairs, tmp_path):
     assert found.reviewed.unmatched == 1
     text = " ".join(str(found).split())
     assert "1 of 1 reviewed region was wrong, 1 unclear" in text
-    assert "not counted: 1 verdict on regions that this run does not have" in text
+    assert "Not counted: 1 verdict on regions that this run does not have" in text
     none = find_suspects(run, reviewed=path, min_size=10**6).reviewed
     assert (none.wrong, none.unclear, none.unmatched) == (0, 0, 1)
 

@@ -99,7 +99,7 @@ def notes(slices: Slices) -> Iterator[str]:
     """Notes on the table and on missing values."""
     yield _reference(slices)
     if slices.key:
-        yield f"Rows were matched with {slices._image}s by the column {slices.key}."
+        yield f"Rows were matched with {slices._image}s by the column {slices.key!r}."
     yield from _small_slices(slices)
     yield from _values(slices)
     yield from _paradoxes(slices)
