@@ -125,7 +125,7 @@ def _headline(
     yield "mean IoU", cell(report.mean_iou), mean
     if (share := report.background_share) is not None:
         option = (f"--exclude {share.name}", f"exclude={share.name!r}")[python]
-        beside = f"{share.name} alone has {cell(share.iou)}; to report this mean, use {option}"
+        beside = f"{share.name} alone has {cell(share.iou)}; to average without it, pass {option}"
         yield f"  without {share.name}", cell(share.mean_without), beside
     if report.unit == "voxels":
         yield dice_title(report), cell(report.mean_dice), "mean over the same classes"

@@ -309,10 +309,10 @@ def test_a_background_that_raises_the_mean_is_named_with_both_numbers():
     text = " ".join(report.to_text().split())
     assert "mean IoU 73.98 %" in text
     assert (
-        "without Background 50.00 % Background alone has 97.96 %; to report this mean, use "
+        "without Background 50.00 % Background alone has 97.96 %; to average without it, pass "
         "--exclude Background" in text
     )
-    assert "use exclude=&#x27;Background&#x27;" in report._repr_html_()
+    assert "pass exclude=&#x27;Background&#x27;" in report._repr_html_()
     page = " ".join(report.to_html().split())
     found = "<b>Without Background</b>, which alone has 97.96 %, mean IoU is <b>50.00 %</b>."
     assert found in page.replace("\N{NO-BREAK SPACE}", " ")
