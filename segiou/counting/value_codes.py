@@ -59,7 +59,7 @@ class ValueCodes:
             msg = f"at most {MAX_CLASSES} classes can be counted, got {num_classes}"
             raise ValueError(msg)
         table = {v: code for code, values in enumerate(class_values) for v in values}
-        low, high = min(table), max(table)
+        low, high = min(table, default=0), max(table, default=0)
         if high - low >= _MAX_SPREAD:
             msg = (
                 f"class values range from {low} to {high}, which is more than {_MAX_SPREAD} "
@@ -74,7 +74,7 @@ class ValueCodes:
                 low, high = min(low, value), max(high, value)
                 table[value] = num_classes
         codes = np.full(high - low + 1, undeclared, dtype=np.uint16)
-        codes[np.array(list(table)) - low] = list(table.values())
+        codes[np.array([value - low for value in table], np.intp)] = list(table.values())
         codes.setflags(write=False)
         return cls(low, codes, undeclared, tuple(far))
 

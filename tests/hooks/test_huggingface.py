@@ -370,6 +370,15 @@ def test_mean_iou_maps_all_labels_at_once(label_map, reduce_labels):
     np.testing.assert_allclose(filled["per_category_iou"], np.nan_to_num(expected), rtol=1e-15)
 
 
+def test_mean_iou_of_classes_that_no_reference_value_maps_to():
+    # 0 becomes 255, and so does 1, by way of 0.
+    options = {"num_labels": 1, "label_map": {1: 0}, "reduce_labels": True}
+    scores = mean_iou([[0, 0]], [[0, 1]], ignore_index=255, **options)
+    np.testing.assert_equal([scores["mean_iou"], *scores["per_category_iou"]], [np.nan, np.nan])
+    with pytest.raises(ValueError, match="truth has values that are neither"):
+        mean_iou([[0, 0]], [[0, 1]], num_labels=1, label_map={0: 9, 1: 9})
+
+
 def test_mean_iou_refuses_what_evaluate_drops_in_silence():
     with pytest.raises(ValueError, match=r"truth has values .* 7"):
         mean_iou([[0, 0]], [[0, 7]], num_labels=2)

@@ -87,5 +87,16 @@ def test_every_tool_has_a_table():
     assert tools == [
         *("scikit-learn", "torchmetrics", "MONAI", "mmsegmentation", "nnU-Net", "Ultralytics"),
     ]
-    assert len(RUN) == 21 and len(OURS) == 7
-    assert segiou.load_labels("ade20k-index").ignore
+    assert len(RUN) == 26 and len(OURS) == 7
+
+
+def test_value_0_of_the_truth_is_ignored_and_predictions_start_at_0():
+    # reduce_zero_label: the truth is (ignored), 0, 1, 1.
+    truth, pred = np.array([[[0, 1, 2, 2]]]), np.array([[[1, 0, 1, 0]]])
+    by_index = {"labels": "1-2", "ignore": 0, "pred_labels": "0-1"}
+    names = {"labels": "ade20k", "pred_labels": "ade20k-index"}
+    for options, shift in ((by_index, 0), (names, 0), ({"labels": "ade20k"}, 1)):
+        report = segiou.score(truth, pred + shift, **options).report("mmsegmentation")
+        assert report.mean_iou == (1 / 2 + 1 / 2) / 2
+        assert report.mean_accuracy == (1 / 1 + 1 / 2) / 2
+        assert report.ignored == 1

@@ -76,6 +76,17 @@ def test_torchmetrics_leaves_an_ignored_class_out_of_the_mean(peer, ignore):
             assert ours == pytest.approx(theirs, abs=SINGLE, nan_ok=True)
 
 
+@pytest.mark.parametrize(("zero_division", "protocol"), [(0, "sklearn"), (1, "smp")])
+def test_torchmetrics_jaccard_of_channels(peer, zero_division, protocol):
+    torch, classification = peer("torch"), peer("torchmetrics.classification")
+    truth, pred = np.random.default_rng(0).integers(0, 2, (2, 2, 3, 4, 5))
+    truth[:, 2] = pred[:, 2] = 0  # an absent label is not skipped
+    metric = classification.MultilabelJaccardIndex(3, zero_division=zero_division)
+    theirs = float(metric(torch.tensor(pred), torch.tensor(truth)))
+    ours = segiou.ChannelCounts(3).update(truth, pred, axis=1).report(protocol).mean_iou
+    assert ours == pytest.approx(theirs, abs=SINGLE)
+
+
 def test_torchmetrics_leaves_an_ignored_class_out_by_hand():
     truth, pred = [[3, 1], [0, 3]], [[0, 1], [1, 1]]
     with pytest.warns(UserWarning, match="ignore includes values of the declared class"):
