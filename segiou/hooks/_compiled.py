@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from segiou._support.text import plural
 from segiou.accumulators.channel_counts import ChannelCounts, check_channels
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.accumulators.histograms.compiled_counts import MOST_PIXELS, CompiledScores
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
 from segiou.counting.arrays import check_same_shape, dtype_name, exceeds
 from segiou.counting.channels import limits_of
@@ -20,6 +19,7 @@ from segiou.counting.device_counts import NUM_MAXIMA, CodeTables, DeviceCount, r
 from segiou.counting.device_operations import NONE_MET, Operations, three_dimensions
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, scale_of, warn_of_scale
+from segiou.hooks._compiled_scores import MOST_PIXELS, CompiledScores
 
 #: A count is ``high · BASE + low``. Each batch adds less than 2^30, so the low part never
 #: overflows, and the low parts of up to 1024 devices can be summed before they are carried.
