@@ -77,6 +77,7 @@ GUIDES = {
     "segiou": "start/first-folder",
     "accumulators": "tutorials/validation-loop",
     "analysis": "comparison",
+    "checks": "howto/your-own-metric",
     "counting": "architecture",
     "explorer": "howto/notebook",
     "geometry": "geometry",

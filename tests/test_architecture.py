@@ -53,6 +53,7 @@ ROOMS = (
     "plots",
     "hooks",
     "cli",
+    "checks",
     "explorer",
     "planning",
     "raters",
@@ -61,7 +62,17 @@ ROOMS = (
 )
 #: What a few users need: folders that could be deleted, as the kinds of scores could. What is left
 #: then obeys the same rules.
-FEATURES = ("geometry", "plots", "hooks", "explorer", "planning", "raters", "maps", "suspects")
+FEATURES = (
+    "geometry",
+    "plots",
+    "hooks",
+    "checks",
+    "explorer",
+    "planning",
+    "raters",
+    "maps",
+    "suspects",
+)
 DELETED = {name for name in FEATURES if not (ROOT / name).is_dir()}
 FEATURES = tuple(name for name in FEATURES if name not in DELETED)
 ROOMS = tuple(name for name in ROOMS if name not in DELETED)
@@ -398,7 +409,7 @@ PAGE = PAGE_PATH.read_text(encoding="utf-8")
 
 
 @pytest.mark.needs(
-    *("explorer", "maps", "planning"),
+    *("checks", "explorer", "maps", "planning"),
     *("measures.lesions", "measures.surfaces", "measures.topology"),
 )
 def test_every_file_of_the_page_exists():

@@ -27,7 +27,6 @@ from segiou.measures.objects import ObjectOptions
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import Votes
 from segiou.regions import Tolerance
-from segiou.report import check_measure
 from segiou.scoring import inspect_folder
 
 RNG = np.random.default_rng(0)
@@ -118,7 +117,10 @@ def of_others(folder: Any) -> Iterator[Any]:
     yield from (ObjectOptions(), Tolerance.of(2))
     if find_spec("segiou.explorer") is not None:
         yield from (segiou.explore(), segiou.explore(ONE[0], ONE[0]))
-    yield check_measure(ObjectOptions())
+    if find_spec("segiou.checks") is not None:
+        from segiou.checks import check_measure
+
+        yield check_measure(ObjectOptions())
     yield BoundaryCounts.zeros(3, BoundaryOptions())
     yield from (Parts.joined({}, []), Parts.joined({"sizes": Field((2,))}, []))
     for cases in ([(TRUTH, PRED), (ONE, ONE)], [(ONE, ONE)] * 2):

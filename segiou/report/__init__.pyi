@@ -2,7 +2,6 @@ from segiou.document.report_dict import ReportDict as ReportDict
 from segiou.report.channel_report import ChannelReport as ChannelReport
 from segiou.report.class_table import ClassRow as ClassRow
 from segiou.report.image_cautions import ImageCaution as ImageCaution
-from segiou.report.measure_check import MeasureCheck as MeasureCheck, check_measure as check_measure
 from segiou.report.pages.comparison_page import (
     render_comparison as render_comparison,
     write_comparison_html as write_comparison_html,

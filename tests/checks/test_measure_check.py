@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou.checks import check_measure
 from segiou.measures import Field, Measure, Parts, Plan, Score
-from segiou.report import check_measure
 
 
 def sizes_of(sides, number):
