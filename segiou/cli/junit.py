@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from segiou._support.files import printable
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     from segiou.cli.thresholds import Outcome
 
 
@@ -19,45 +17,33 @@ def to_junit(outcomes: Sequence[Outcome], name: str) -> str:
     A threshold is a failure if the exit code is 1 because of it, and is skipped if it passes within
     noise.
     """
-    passed = [outcome.passed for outcome in outcomes]
-    undecided = [outcome.passed and outcome.state == "undecided" for outcome in outcomes]
-    suite = _suite(name, len(outcomes), failures=passed.count(False), skipped=sum(undecided))
+    cases = []
     for outcome in outcomes:
         sign = "<=" if outcome.better == "lower" else ">="
         kind = "" if outcome.state == "passed" else "skipped"
         kind = kind if outcome.passed else "failure"
-        _add(suite, f"{outcome.name} {sign} {outcome.limit}", kind, outcome.words)
-    return _text(suite)
+        cases.append((f"{outcome.name} {sign} {outcome.limit}", kind, outcome.words))
+    kinds = [kind for _, kind, _ in cases]
+    return _text(name, cases, failures=kinds.count("failure"), skipped=kinds.count("skipped"))
 
 
 def junit_of_error(error: Exception) -> str:
     """An error before any threshold was tried, as JUnit XML."""
-    suite = _suite("", 1, errors=1)
-    _add(suite, "score", "error", str(error))
-    return _text(suite)
+    return _text("", [("score", "error", str(error))], errors=1)
 
 
-def _suite(name: str, tests: int, **numbers: int) -> Element:
+def _text(name: str, cases: Sequence[tuple[str, str, str]], **numbers: int) -> str:
+    """Test cases as XML: title, element of the result (empty if it passes) and message of each."""
     from xml.etree import ElementTree
 
-    about = {key: str(number) for key, number in {"tests": tests, **numbers}.items()}
-    title = printable(f"segiou {name}".strip())
-    return ElementTree.Element("testsuite", about, name=title)
-
-
-def _add(suite: Element, title: str, kind: str, message: str) -> None:
-    """Add a test case; ``kind`` is the element of its result, empty if it passes."""
-    from xml.etree import ElementTree
-
-    case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=printable(title))
-    if kind:
-        ElementTree.SubElement(case, kind, message=printable(message))
-
-
-def _text(suite: Element) -> str:
-    from xml.etree import ElementTree
-
+    about = {key: str(number) for key, number in {"tests": len(cases), **numbers}.items()}
     suites = ElementTree.Element("testsuites")
-    suites.append(suite)
+    title = printable(f"segiou {name}".strip())
+    suite = ElementTree.SubElement(suites, "testsuite", about, name=title)
+    for case_title, kind, message in cases:
+        about = {"classname": "segiou", "name": printable(case_title)}
+        case = ElementTree.SubElement(suite, "testcase", about)
+        if kind:
+            ElementTree.SubElement(case, kind, message=printable(message))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

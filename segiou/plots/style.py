@@ -109,21 +109,13 @@ def _check_size(name: str, value: Any) -> None:
         check_number(name, length, 0.1, 600)
 
 
-def _check_positive(name: str, value: Any) -> None:
-    check_integer(name, value, 1)
-
-
-def _check_metric(name: str, value: Any) -> None:
-    check_kind(name, value, str, "the name of a score")
-
-
 #: Checks of the options that several kinds have.
-_CHECKS: dict[str, Callable[[str, Any], None]] = {
+_CHECKS: dict[str, Callable[[str, Any], object]] = {
     "ax": _check_axes,
     "figsize": _check_size,
-    "limit": _check_positive,
-    "bins": _check_positive,
-    "metric": _check_metric,
+    "limit": partial(check_integer, least=1),
+    "bins": partial(check_integer, least=1),
+    "metric": partial(check_kind, kinds=str, wanted="the name of a score"),
 }
 
 
