@@ -350,7 +350,7 @@ def report(parsed: argparse.Namespace) -> int:
     """Report on a saved run."""
     from segiou.cli.output import show_run
 
-    run = inputs.without_excluded(inputs.saved_run(parsed.run_file), parsed)
+    run = inputs.exclude_classes(inputs.saved_run(parsed.run_file), parsed)
     inputs.check_report(parsed, run.options, run.plans)
     inputs.check_images(lambda: run.ids, parsed)
     return show_run(run, parsed)

@@ -156,10 +156,10 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
         raise ValueError(msg)
     if not parsed.quiet:
         note_state(run, f"{path}: ")
-    return without_excluded(run, parsed)
+    return exclude_classes(run, parsed)
 
 
-def without_excluded(run: Run, parsed: argparse.Namespace) -> Run:
+def exclude_classes(run: Run, parsed: argparse.Namespace) -> Run:
     """The run without the classes of ``--exclude`` in means, and a note on absent ones."""
     chosen = run.excluding(parsed.exclude)
     if not parsed.quiet:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from segiou.cli.thresholds import Outcome
 
 
-def to_junit(outcomes: Sequence[Outcome], name: str) -> str:
+def junit_of_outcomes(outcomes: Sequence[Outcome], name: str) -> str:
     """Outcomes as JUnit XML, one test case per threshold.
 
     A threshold is a failure if the exit code is 1 because of it, and is skipped if it passes within

@@ -15,7 +15,7 @@ from segiou._support.csv_text import csv_of, csv_text
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import encodable, nouns, plural
 from segiou.cli import console, inputs
-from segiou.cli.junit import to_junit
+from segiou.cli.junit import junit_of_outcomes
 from segiou.cli.thresholds import Outcome, not_worse, outcomes
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Part, Section
@@ -65,7 +65,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     if parsed.per_case:
         write_text(parsed.per_case, run.to_csv(long=True, protocol=scored.report.protocol))
     if parsed.junit:
-        write_text(parsed.junit, to_junit(scored.outcomes, run.name))
+        write_text(parsed.junit, junit_of_outcomes(scored.outcomes, run.name))
     return _exit_code(scored)
 
 

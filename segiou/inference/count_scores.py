@@ -50,7 +50,7 @@ class _ClassMean(NamedTuple):
     protocol: Protocol
     taken: NDArray[np.bool_]
 
-    def of_pixels(self, sums: NDArray[Any]) -> Floats:
+    def pooled_values(self, sums: NDArray[Any]) -> Floats:
         """Mean and classes of pooled pixels, (..., 1 + C)."""
         counts = _unpacked(sums)
         values = self.metric(counts)
@@ -64,7 +64,7 @@ class _ClassMean(NamedTuple):
         _, part = self.protocol.taken(self.metric, counts, self.taken, values=values)
         return weights_of(values, part, absent_is_zero=True)
 
-    def in_truth(self, counts: Counts) -> Floats:
+    def image_values(self, counts: Counts) -> Floats:
         """Mean and classes of each image, over the classes in its truth, (N, 1 + C)."""
         values = np.where(counts.truth > 0, self.metric(counts), np.nan)
         return np.concatenate([mean(values, self.taken)[:, None], values], axis=-1)
@@ -78,7 +78,7 @@ class _ClassMean(NamedTuple):
             top, bottom = np.where(bottom > 0, ratio(top, bottom), 0.0), bottom > 0
         return np.concatenate([top[:, None], values, bottom[:, None], part], axis=-1)
 
-    def of_images(self, sums: NDArray[Any]) -> Floats:
+    def averaged_values(self, sums: NDArray[Any]) -> Floats:
         """Mean and classes over images, from sums of :meth:`ratios`."""
         top, bottom = np.split(sums, 2, axis=-1)
         values = ratio(top, bottom)
@@ -106,17 +106,17 @@ def class_score(
         metric_label(name),
         names,
         _packed,
-        classes.of_pixels,
+        classes.pooled_values,
         seen=lambda counts: counts.truth > 0,
         occurs=_occurs,
         rule=protocol.name,
         include=taken,
         weights=classes.weights,
         scale=scale_of(name),
-        each=classes.in_truth,
+        each=classes.image_values,
     )
     if protocol.needs_images:
-        images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.of_images}
+        images: dict[str, Any] = {"sums": classes.ratios, "evaluate": classes.averaged_values}
         score = replace(score, **images, occurs=None, weights=None, over=protocol.unit)
     if protocol.unit == "class":
         return _mean_of_classes(score, protocol)

@@ -71,7 +71,7 @@ class Jackknife:
         left_out.limits(0.95)  # of the score and every class
         side = left_out.score  # as the score averages its classes
         side = left_out.mean_of(classes)  # the mean over some classes, bool (C,)
-        side = left_out.of_class(3)
+        side = left_out.class_side(3)
         side.value, side.moves, side.variance, side.freedom
         down, up = side.reach(0.95)  # distances of the limits from the value
 
@@ -132,7 +132,7 @@ class Jackknife:
     def score(self) -> Side:
         """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
         if (index := only_class([self.statistic])) is not None:
-            return self.of_class(index)
+            return self.class_side(index)
         parts, freedom = self.weights, float(self.freedom()[0])
         if self.scale.most == np.inf:
             # Without an upper bound, the arm of one rare class is many times the score.
@@ -142,12 +142,12 @@ class Jackknife:
     def mean_of(self, classes: NDArray[np.bool_]) -> Side:
         """The mean over some classes with a value, at least one, which weigh the same."""
         if classes.sum() == 1:
-            return self.of_class(int(classes.argmax()))
+            return self.class_side(int(classes.argmax()))
         weights = classes / classes.sum()
         hits = int(self.seen[1:][classes].max())
         return self._side(None, weights, self._freedom(weights), hits)
 
-    def of_class(self, index: int) -> Side:
+    def class_side(self, index: int) -> Side:
         """One class, by its index."""
         seen = int(self.seen[1 + index])
         return self._side(1 + index, None, seen - 1.0, seen)
@@ -188,7 +188,8 @@ class Jackknife:
         """Distances of the limits of classes from their values, by Student's t and its tail."""
         error = self.class_errors()[columns]
         low, high = self.arms(columns, t)
-        bound = self.at_bound(self.values[columns], self.seen[columns], tail, self.near(columns, t))
+        near = self.near(columns, t)
+        bound = self.bound_reach(self.values[columns], self.seen[columns], tail, near)
         some = error > 0
         down, up = (
             np.where(some, t * error * arm, np.where(np.isnan(error), np.nan, end))
@@ -196,7 +197,9 @@ class Jackknife:
         )
         return down, up
 
-    def at_bound(self, values: Floats, hits: Any, tail: float, near: Any) -> tuple[Floats, Floats]:
+    def bound_reach(
+        self, values: Floats, hits: Any, tail: float, near: Any
+    ) -> tuple[Floats, Floats]:
         """Distances of the limits if all units agree: at a bound, of as many hits in a row.
 
         A model with one wrong pixel may have a closer limit, and that of a perfect one is ``near``.
@@ -352,7 +355,7 @@ class Side:
             return math.nan, math.nan
         else:
             near = self._bound_distance(tail)
-            down, up = self.left_out.at_bound(np.array([self.value]), self.hits, tail, near)
+            down, up = self.left_out.bound_reach(np.array([self.value]), self.hits, tail, near)
         return float(down[0]), float(up[0])
 
     def _bound_distance(self, tail: float) -> float:

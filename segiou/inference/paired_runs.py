@@ -87,7 +87,7 @@ class SameImages(NamedTuple):
             if images is None:
                 images = scored_counts(counts, *rule, ids, pixel_unit=unit_of_pixels(run))
             else:
-                images = images.in_order(ids)
+                images = images.reordered(ids)
             scored.append(images)
         if key is not None:
             _check_plans(self.runs, self.names, key)
@@ -248,7 +248,7 @@ def _only_in(names: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
 
 
-def _in_order(run: HasRunCounts, ids: Sequence[str]) -> Counts:
+def _ordered_counts(run: HasRunCounts, ids: Sequence[str]) -> Counts:
     """Counts of a run in the order of these ids, without a copy if it is the run's."""
     if tuple(ids) == tuple(run.ids):
         return run.counts
@@ -260,7 +260,7 @@ def _same_order(runs: Sequence[HasRunCounts], names: Sequence[str]) -> list[Coun
     """Counts of each run in the order of the first; all must have the same truth."""
     first, counts = runs[0], [runs[0].counts]
     for name, run in zip(names[1:], runs[1:], strict=True):
-        counts.append(_in_order(run, first.ids))
+        counts.append(_ordered_counts(run, first.ids))
         pair = [ImageParts.of(side).parts() for side in (counts[0], counts[-1])]
         if all(np.array_equal(a.truth, b.truth) for a, b in zip(*pair, strict=True)):
             continue

@@ -98,7 +98,7 @@ class Permuted:
         defined = len(self.deltas) - int(np.isnan(self.deltas[:, 0]).sum())
         return defined if self.exact else max(defined - 1, 0)
 
-    def of_means(self, classes: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+    def mean_deltas(self, classes: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
         """Differences of the mean over some classes, and those of them that it covers.
 
         A class that the truth lacks may be scored for one model only in some permutations. Then
@@ -167,7 +167,7 @@ def permutation_test(a: Statistic, b: Statistic, permutations: int, seed: int) -
     found = Permuted(np.concatenate(deltas), for_any & ~for_one, None, exact)
     if classes is None or not (for_one & classes).any() or not (classes & found.always).any():
         return found
-    found.deltas[:, 0], covered = found.of_means(classes)
+    found.deltas[:, 0], covered = found.mean_deltas(classes)
     return replace(found, covered=covered)
 
 

@@ -310,7 +310,7 @@ class ScoredImages:
         """The score of the data set, or of the unit of the protocol."""
         return self.score_by(None)
 
-    def in_order(self, ids: tuple[str, ...]) -> ScoredImages:
+    def reordered(self, ids: tuple[str, ...]) -> ScoredImages:
         """Images of a measure or of structures by their ids."""
         (parts,), own = self.images.parts(), {id: i for i, id in enumerate(self.ids or ())}
         places = [own[id] for id in ids]
@@ -328,7 +328,7 @@ class ScoredImages:
             return self.images.joined(score.alone)
         return self.images.joined(lambda part: self.score.of_images(part)[:, 0])
 
-    def of_rows(self) -> Floats:
+    def row_scores(self) -> Floats:
         """Per-image score, then that of each class or structure, (N, 1 + K)."""
         return self.images.joined(self.score.of_images)
 
@@ -337,10 +337,6 @@ class ScoredImages:
         if not self.score.names:
             return np.zeros((self.images.number, 0), bool)
         return np.concatenate([*map(self.score.seen_in, self.images.parts())])
-
-    def of_class(self, name: str) -> Floats:
-        """Per-image score of a class or structure, (N,)."""
-        return self.of_row(name).of_images()
 
     def of_row(self, name: str) -> ScoredImages:
         """The same images with the score of one class or structure, or of all without a name."""

@@ -17,7 +17,7 @@ def command(parsed: argparse.Namespace) -> int:
         parsed, "half_width", [run], inputs.metrics_of(parsed.metric, run.score_plans)
     )
     found = sample_sizes(
-        inputs.without_excluded(run, parsed),
+        inputs.exclude_classes(run, parsed),
         parsed.half_width,
         parsed.metric,
         groups=parsed.group_by,

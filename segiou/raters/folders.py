@@ -278,7 +278,7 @@ def _matched(sides: Sequence[_Side]) -> dict[str, list[str | None]]:
     for a, b, pairing in sorted(pairings, key=lambda item: -len(item[2].pairs)):
         for pair in pairing.pairs:
             cases.join((a, pair.truth), (b, pair.pred), pair.id)
-    return cases.by_id()
+    return cases.paths_by_id()
 
 
 class _Cases:
@@ -303,7 +303,7 @@ class _Cases:
             self.ids[a].append(id)
             self.ids[b].append(id)
 
-    def by_id(self) -> dict[str, list[str | None]]:
+    def paths_by_id(self) -> dict[str, list[str | None]]:
         """The paths by id, which is the shortest name, or a path if that name is taken."""
         rows: list[tuple[str, str, dict[int, str]]] = []
         for row in {id(row): row for row in self.rows.values()}.values():

@@ -142,7 +142,7 @@ def rank(
     some = in_cases and (scheme == "rank-then-aggregate" or missing not in (None, "error"))
     same = same_images(several, run_names, protocol, partial=some)
     scored = [_Scored.of(key, same.scored(key)) for key in scores]
-    first, cases = scored[0], scored[0].of_images(finite=True)
+    first, cases = scored[0], scored[0].image_scores(finite=True)
     design = how.design(first.ids, len(first.ids), lambda: [*cases])
     setup = _Setup(how, design.units, first.ids, cases)
     pairs = [setup.contest(score, in_cases=in_cases) for score in scored]
@@ -164,7 +164,7 @@ def rank(
         better=contest.better,
         score_unit=unit,
         score_ranks=tuple(tuple(of_score.tolist()) for of_score in ranks if is_combined),
-        cases=tuple(map(tuple, first.over_common_classes[0].cases.tolist())),
+        cases=tuple(map(tuple, first.restricted[0].cases.tolist())),
         case_name=first.score.overall_title,
         case_unit=first.score.unit,
         uncommon_classes=tuple(dict.fromkeys(chain(*(one.uncommon for one in commons)))),
@@ -260,9 +260,9 @@ class _Scored:
         return self.images[0].score
 
     @cached_property
-    def over_common_classes(self) -> tuple[_Scored, Common]:
+    def restricted(self) -> tuple[_Scored, Common]:
         """The score of images over the classes that every run scores in some image."""
-        defined = [~np.isnan(scored.of_rows()[:, 1:]).all(0) for scored in self.images]
+        defined = [~np.isnan(scored.row_scores()[:, 1:]).all(0) for scored in self.images]
         images, uncommon = common_scores(self.images, self.score, defined)
         if not uncommon:
             return self, Common(images, [])
@@ -272,9 +272,9 @@ class _Scored:
     @cached_property
     def cases(self) -> Floats:
         """(M, N); NaN where an image or its score is missing."""
-        return self.of_images()
+        return self.image_scores()
 
-    def of_images(self, *, finite: bool = False) -> Floats:
+    def image_scores(self, *, finite: bool = False) -> Floats:
         """The score of each image by each run, (M, N)."""
         place = {id: i for i, id in enumerate(self.ids)}
         table = np.full((len(self.images), len(place)), np.nan)
@@ -294,12 +294,12 @@ class _Setup(NamedTuple):
     def contest(self, scored: _Scored, *, in_cases: bool) -> tuple[Contest, Common]:
         """Values of the models by one score, and the classes that they leave out."""
         if in_cases:
-            scored, common = scored.over_common_classes
-            return self.of_cases(scored), common
+            scored, common = scored.restricted
+            return self.case_contest(scored), common
         common = Common.of(scored.images, self.units, self.how.aggregate)
-        return self.of_images(common.images, self.how.aggregate), common
+        return self.image_contest(common.images, self.how.aggregate), common
 
-    def of_cases(self, scored: _Scored) -> Contest:
+    def case_contest(self, scored: _Scored) -> Contest:
         """Values of the models from the score of each image."""
         how, better = self.how, scored.score.better
         # Images without a score of any model, such as those without the class, are not cases.
@@ -311,11 +311,11 @@ class _Setup(NamedTuple):
             return _unknown(medians(cases), score.better)
         means = [_case_mean(row, score) for row in cases]
         if how.scheme == "test-then-rank":
-            claims = self._replace(how=replace(how, draws=0)).of_images(means, None).p
+            claims = self._replace(how=replace(how, draws=0)).image_contest(means, None).p
             return self.tests(cases, better)._replace(claims=claims)
-        return self.of_images(means, None)
+        return self.image_contest(means, None)
 
-    def of_images(self, images: Sequence[ScoredImages], aggregate: Aggregate | None) -> Contest:
+    def image_contest(self, images: Sequence[ScoredImages], aggregate: Aggregate | None) -> Contest:
         """Values, intervals and tests of smooth scores."""
         statistics = [model.over(self.units, aggregate) for model in images]
         if not statistics[0].is_smooth:

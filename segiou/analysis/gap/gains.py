@@ -55,7 +55,7 @@ class ImageGains:
             np.add.at(self._found[place], (units, truth), pixels)
             np.add.at(self._lost[place], (units, pred), pixels)
 
-    def with_limits(self, steps: Sequence[NextStep]) -> tuple[NextStep, ...]:
+    def limited(self, steps: Sequence[NextStep]) -> tuple[NextStep, ...]:
         """Add the intervals, and whether a gain is within noise of the first; the order stays.
 
         Steps within noise are not put last: this made the truly costliest error first less often.
@@ -132,7 +132,7 @@ def steps_with_images(
         replace(step, images=_most(images, total))
         for step, images, total in zip(steps, held, totals, strict=True)
     )
-    return located if gains is None else gains.with_limits(located)
+    return located if gains is None else gains.limited(located)
 
 
 def _cells_of(
