@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind
-from segiou.analysis.gap.gains import ImageGains, steps_with_images
+from segiou.analysis.gap.gains import ImageGains, ThresholdGain, steps_with_images, threshold_gains
 from segiou.analysis.gap.steps import NextStep, next_steps
 from segiou.inference.dependence import design_of
 from segiou.inference.intervals import Intervals
@@ -22,9 +22,6 @@ from segiou.report.measured import measured_parts
 from segiou.report.report import Report
 from segiou.report.report_numbers import FEWEST_IMAGES, WorstImages
 from segiou.runs.run import Run
-
-if TYPE_CHECKING:
-    from segiou.analysis.gap.gains import ThresholdGain
 
 #: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
@@ -127,13 +124,9 @@ def _units_of(run: Run, protocol: Protocol, intervals: Sequence[Intervals]) -> U
 def _gains_of_thresholds(
     run: Run, units: Units, protocol: Protocol, include: NDArray[np.bool_]
 ) -> tuple[ThresholdGain, ...]:
-    for plan in run.plans:
-        if not plan.reads_predictions:
-            continue
-        other = plan.alternative(run.parts(plan.key), run.counts, units.index)
-        if other is not None:
-            names = run.class_names
-            from segiou.analysis.gap.gains import threshold_gains
-
-            return threshold_gains(run.counts, other, names, units, protocol, include)
-    return ()
+    """The gains of other thresholds of the first measure of scores that has any."""
+    readers = (plan for plan in run.plans if plan.reads_predictions)
+    others = (plan.alternative(run.parts(plan.key), run.counts, units.index) for plan in readers)
+    if (other := next(filter(None, others), None)) is None:
+        return ()
+    return threshold_gains(run.counts, other, run.class_names, units, protocol, include)
