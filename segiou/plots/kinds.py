@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Any, cast
 from segiou._support.arguments import check_choice, check_integer, check_path
 from segiou._support.output_folder import OutputFolder
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
-from segiou.plots.agreement_plot import bland_altman
 from segiou.plots.class_plots import accuracy_vs_iou, boundary_vs_iou, class_bars, prevalence_curve
 from segiou.plots.confusion_plot import confusion_matrix
-from segiou.plots.distribution_plots import class_boxes, distance_boxes, image_distribution
-from segiou.plots.model_plots import comparison_forest, model_bars, slices
-from segiou.plots.rank_plots import case_boxes, rank_stability
+from segiou.plots.distribution_plots import (
+    bland_altman,
+    class_boxes,
+    distance_boxes,
+    image_distribution,
+)
+from segiou.plots.model_plots import (
+    case_boxes,
+    comparison_forest,
+    model_bars,
+    rank_stability,
+    slices,
+)
 from segiou.plots.score_plots import pr_curve, reliability, roc_curve, thresholds
 from segiou.plots.style import NothingToDraw, no_pyplot, report_of, require, short_name
 
