@@ -101,3 +101,55 @@ def test_axe_finds_nothing_serious(new_page, comparison_url, accessibility_fault
     assert accessibility_faults(page) == []
     page.set_viewport_size({"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+LONG = "mask2former_swin_large_384_in21k_cityscapes_90k_steps_seed_1"
+
+
+@pytest.fixture(scope="module")
+def ranked_url(tmp_path_factory):
+    """Three models by distances: the first misses image 0, the second 1 and 2, both 3."""
+    truth = np.zeros((8, 8, 12), np.uint8)
+    truth[:, 2:6, 2:6] = 1
+    preds = [np.roll(truth, shift, 2) for shift in (0, 1, 3)]
+    preds[0][[0, 3]] = preds[1][1:4] = 0
+    names = [LONG, "<b>b</b>", "c"]
+    runs = [
+        segiou.score(truth, pred, labels=2, exclude=["0"], surfaces=True, name=name)
+        for name, pred in zip(names, preds, strict=True)
+    ]
+    found = compare(*runs, metric="hausdorff_95", resamples=100, permutations=100)
+    path = tmp_path_factory.mktemp("ranked") / "page.html"
+    path.write_text(render_comparison(found, *runs[:2]), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.mark.needs("measures.surfaces")
+def test_pairs_and_images_are_sorted_with_infinite_distances(page, ranked_url):
+    page.goto(ranked_url)
+    page.locator("#pair-table").get_by_role("button", name="Difference, px").click()
+    differences = page.locator("#pair-table td:nth-child(2)").all_inner_texts()
+    # Medians over the images: 0, 1 and 3.
+    assert differences == ["+3.00", "+2.00", "+1.00"]
+    head = page.locator("#image-table thead").get_by_role("button", name="Difference")
+    cells = page.locator("#image-table tbody td.difference")
+    finite = ["+1.00"] * 4
+    assert cells.all_inner_texts() == ["−∞", "+∞", "+∞", *finite, "–"]
+    head.click()
+    assert cells.all_inner_texts() == ["−∞", *finite, "+∞", "+∞", "–"]
+    head.click()
+    assert cells.all_inner_texts() == ["+∞", "+∞", *finite, "−∞", "–"]
+    assert page.locator("#image-table tbody td.score1").all_inner_texts()[:3] == [
+        "∞ px",
+        "∞ px",
+        "1.00 px",
+    ]
+
+
+@pytest.mark.needs("measures.surfaces")
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_names_of_models_fit(new_page, ranked_url, accessibility_faults, width):
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto(ranked_url)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert accessibility_faults(page) == []

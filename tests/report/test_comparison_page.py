@@ -1,5 +1,6 @@
 """The comparison's page as text."""
 
+import dataclasses
 import json
 import re
 import warnings
@@ -64,16 +65,24 @@ def test_three_models_are_ranked(runs, found):
     page = render_comparison(three, runs[0], third, pair=1)
     assert "Ranking" in page
     assert "2 of 3 models" in page
-    # The verdicts on the other pairs are collapsed.
     opening = page[page.index('id="content"') : page.index('id="ranking"')]
     assert three.outcome(three.best_pair).first == "perfect"
     assert "perfect" in opening
     assert "base" not in opening
-    titles = re.findall(r"<details><summary>([^<]* vs [^<]*)</summary>", page)
-    assert [unescape(t) for t in titles] == [
-        "out/<i>base</i> vs out/small",
-        "perfect vs out/<i>base</i>",
+    differences = {
+        "perfect − out/<i>base</i>": three.pairs[2].overall,  # the best two come first
+        "out/<i>base</i> − out/small": three.pairs[0].overall,
+        "perfect − out/small": three.pairs[1].overall,
+    }
+    rows = [row[:2] for row in table_of(page, "pairs-title")[1:]]
+    assert rows == [[name, f"+{100 * row.delta:.2f}"] for name, row in differences.items()]
+    # Every class and every model, under its own name.
+    names = ["out/small", "out/<i>base</i>", "perfect"]
+    classes = [
+        [row.name, f"{100 * row.a:.2f} %", f"{100 * other.a:.2f} %", f"{100 * other.b:.2f} %"]
+        for row, other in zip(three.pairs[0].classes, three.pairs[2].classes, strict=True)
     ]
+    assert table_of(page, "models-1")[:-1] == [["Class", *names], *classes]
     # A box of the images and a row of dots for each model.
     ranking = page[page.index('id="ranking"') : page.index('id="classes"')]
     assert ranking.count('class="box"') == 3
@@ -81,6 +90,13 @@ def test_three_models_are_ranked(runs, found):
     for sentence in three.stability.sentences():
         assert sentence[:20].split("(")[0] in unescape(ranking)
     assert "Ranking" not in render_comparison(found, *runs)
+
+
+def table_of(page, label):
+    """The texts of a table."""
+    table = page[page.index(f'aria-labelledby="{label}"') :].partition("</table>")[0]
+    cells = (re.findall(r"<t[hd]\b.*?</t[hd]>", row, re.DOTALL) for row in table.split("<tr")[1:])
+    return [[unescape(re.sub("<.*?>", "", cell)).strip() for cell in row] for row in cells]
 
 
 def test_runs_of_other_images_are_refused(runs, found):
@@ -184,6 +200,57 @@ def test_models_without_finite_scores_of_images_have_no_box():
     ranking = page[page.index('id="ranking"') : page.index("Boxes: median")]
     assert ranking.count("∞ px") == 2
     assert ranking.count("median 0.00 px") == 1
+    assert [row[1] for row in table_of(page, "ranking-title")[1:]] == [
+        "found",
+        "empty 3 infinite",
+        "also empty 3 infinite",
+    ]
+    # Medians of resamples are not ranked, so nothing is drawn of them.
+    assert "Ranks in resamples" not in page and "Dots:" not in page
+
+
+@pytest.mark.needs("measures.surfaces")
+def test_an_image_in_which_one_model_finds_nothing_is_better_by_the_other():
+    truth = np.array([[[0, 1, 1, 0]]] * 6)
+    near, far = truth.copy(), np.roll(truth, 1, 2)
+    near[0] = far[1] = far[2] = 0  # infinite distances
+    near[3] = far[3] = 0  # of both models
+    runs = [
+        segiou.score(truth, pred, labels=2, exclude=["0"], surfaces=True, name=name)
+        for pred, name in ((near, "near"), (far, "far"))
+    ]
+    page = render_comparison(compare(*runs, metric="hausdorff_95"), *runs)
+    images = page[page.index('id="images"') : page.index('id="method"')]
+    assert dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", images)) == {
+        "Images improved": "1",
+        "Images worse": "4",
+        "Images unchanged": "0",
+        "Images without a difference": "1",
+        "Median difference, px": "+1.00",  # of −∞, 1, 1, ∞ and ∞
+        "Highest difference, px": "+∞",
+        "Lowest difference, px": "−∞",
+    }
+    assert "better →; without 3 infinite</figcaption>" in images
+    data = json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1]
+    )
+    expected = [["inf", 0.0, 0.0, "inf", 0.0, 0.0], [1.0, "inf", "inf", "inf", 1.0, 1.0]]
+    assert data["images"]["scores"] == expected
+
+
+def test_boxes_of_negative_scores_are_left_of_zero(runs, found):
+    three = compare(*runs, scored(0.0, name="perfect"), resamples=100, permutations=100)
+    cases = ((-0.5,) * 8, (-1.5,) * 8, (1.0,) * 8)
+    stability = dataclasses.replace(three.stability, cases=cases)
+    page = render_comparison(dataclasses.replace(three, stability=stability), *runs)
+    ranking = page[page.index('id="ranking"') : page.index('id="classes"')]
+    # The axis is from -2 to 2, and the best model comes first.
+    assert re.findall(r'<line class="median" x1="([^"]*)"', ranking) == [
+        "75.00%",
+        "12.50%",
+        "37.50%",
+    ]
+    assert [text for text in table_of(page, "ranking-title")[0] if "−" in text]
 
 
 @pytest.mark.needs("measures.lesions")

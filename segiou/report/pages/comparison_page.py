@@ -12,9 +12,11 @@ import numpy as np
 
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.text import difference_head, influences, significant_text
+from segiou.document.parts import Section, Table
 from segiou.inference.scored_runs import scored_images
 from segiou.measures.score_names import read_name
 from segiou.metrics.pixel_scores import PIXEL_SCORES
+from segiou.metrics.ratio import Floats
 from segiou.report.pages.distance_pictures import box_of
 from segiou.report.pages.image_table import EXAMPLES, ImageScores
 from segiou.report.pages.page import sentence
@@ -153,6 +155,7 @@ def _models_context(comparison: Comparison, pair: PairComparison) -> dict[str, A
     return {
         "ranking": comparison.stability,
         "boxes": _boxes(comparison.stability),
+        "model_tables": _model_tables(comparison),
         "trained": [(name, scores) for name, scores in trained if name in (pair.a, pair.b)],
         "runs_reach": _runs_reach(comparison),
     }
@@ -192,12 +195,32 @@ def _boxes(ranking: Ranking | None) -> dict[str, Any]:
     """Quartiles, whiskers and outliers of the images of each model, as shares of an axis."""
     if ranking is None:
         return {}
-    rows = [np.array(row) for row in ranking.cases]
-    rows = [row[np.isfinite(row)] for row in rows]
-    highest = max((float(row.max()) for row in rows if row.size), default=1.0)
-    reach = _reach([highest]) if ranking.score_unit or highest > 1 else 1.0
-    boxes = zip(ranking.names, rows, strict=True)
-    return {"reach": reach, "of": {name: box_of(row, reach) for name, row in boxes if row.size}}
+    rows = {name: np.array(row) for name, row in zip(ranking.names, ranking.cases, strict=True)}
+    finite = {name: row[np.isfinite(row)] for name, row in rows.items()}
+    every = np.concatenate([*finite.values()])
+    is_ratio = not ranking.score_unit and not (np.abs(every) > 1).any()
+    reach = 1.0 if is_ratio or not every.size else _reach([float(np.abs(every).max())])
+    low = -reach if (every < 0).any() else 0.0
+    of = {
+        name: {
+            "infinite": int(np.isinf(rows[name]).sum()),
+            **(box_of(row - low, reach - low) | {"median": np.median(row)} if row.size else {}),
+        }
+        for name, row in finite.items()
+    }
+    return {"low": low, "reach": reach, "of": of}
+
+
+def _model_tables(comparison: Comparison) -> list[tuple[str, Table]]:
+    """The scores of all models by class, and by group, if there are more than two."""
+    if len(comparison.names) < 3:
+        return []
+    tables = []
+    for part in comparison.table()._parts():
+        inside = part.parts if isinstance(part, Section) else [part]
+        title = part.title if isinstance(part, Section) else "Models and classes"
+        tables += [(title, table) for table in inside if isinstance(table, Table)]
+    return tables
 
 
 def _reach(values: Iterable[float], least: float = 0.005) -> float:
@@ -220,16 +243,13 @@ def _image_scores(comparison: Comparison, runs: tuple[Run, ...], protocol: str) 
     if not _score_of(comparison, runs[0]):
         return ImageScores.of_iou(runs)
     images = [scored_images(run, comparison.metric, protocol or None) for run in runs]
-    # Differences of infinite distances are undefined.
-    scores = [scored.of_images() for scored in images]
-    values = tuple(np.where(np.isinf(of_run), np.nan, of_run) for of_run in scores)
+    values = tuple(scored.of_images() for scored in images)
     return ImageScores(images[0].score.image_title, comparison.score_unit, values)
 
 
 def _spread(scores: ImageScores, better: str) -> dict[str, Any] | None:
     """Distribution of the per-image differences."""
-    before, after = scores.values
-    differences = after - before
+    differences = scores.differences
     defined = differences[~np.isnan(differences)]
     if not defined.size:
         return None
@@ -242,7 +262,15 @@ def _spread(scores: ImageScores, better: str) -> dict[str, Any] | None:
         "improved": int((sign * defined > 0).sum()),
         "worse": int((sign * defined < 0).sum()),
         "equal": int((defined == 0).sum()),
-        "median": float(np.median(defined)),
+        "undefined": differences.size - defined.size,
+        "infinite": int(np.isinf(defined).sum()),
+        "median": _median(defined),
         "highest": float(defined.max()),
         "lowest": float(defined.min()),
     }
+
+
+def _median(values: Floats) -> float:
+    """The median; undefined between the two infinities."""
+    with np.errstate(invalid="ignore"):
+        return float(np.median(values))

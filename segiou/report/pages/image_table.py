@@ -48,6 +48,13 @@ class ImageScores(NamedTuple):
     unit: str
     values: tuple[Floats, ...]
 
+    @property
+    def differences(self) -> Floats:
+        """Second minus first; undefined if both are infinite."""
+        first, second = self.values
+        with np.errstate(invalid="ignore"):
+            return np.asarray(second - first)
+
     @classmethod
     def of_iou(cls, runs: tuple[Run, ...]) -> ImageScores:
         """Mean IoU over the classes in the truth of each image."""
@@ -182,8 +189,7 @@ def image_table(
 
 def _interest(scores: ImageScores) -> Floats:
     """The order of images: by score, or by how far the scores of two models differ."""
-    first, *others = scores.values
-    return -np.abs(others[0] - first) if others else first
+    return -np.abs(scores.differences) if len(scores.values) == 2 else scores.values[0]
 
 
 def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:

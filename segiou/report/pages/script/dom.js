@@ -27,6 +27,7 @@ const grouped = (n, blank = "\u202f") => String(n).replace(/\B(?=(\d{3})+$)/g, b
 // Digits as Python writes them: a tie goes to the even digit, and the minus is true.
 function fixed(value, digits = 2) {
   const size = Math.abs(value);
+  if (size === Infinity) return value < 0 ? "\u2212∞" : "∞";
   let text = size.toFixed(digits);
   const tied = (2 ** (digits + 1) * size) % 2 === 1;
   if (tied && text.at(-1) % 2) text = (size - 10 ** -digits / 2).toFixed(digits);

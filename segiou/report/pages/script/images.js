@@ -10,7 +10,8 @@ const images = {
     const found = data.images;
     this.ids = found.ids;
     this.shared = sharedEnds(found.ids);
-    this.scores = found.scores;
+    // JSON has no infinity.
+    this.scores = found.scores.map((values) => values.map((x) => (x === "inf" ? Infinity : x)));
     this.score = found.score;
     this.models = found.models.map(isolated);
     this.objects = found.objects;
@@ -210,7 +211,8 @@ const images = {
 
   differenceOf(i) {
     const [a, b] = this.scores.map((values) => values[i]);
-    return a === null || b === null ? null : b - a;
+    // Two infinite distances have no difference.
+    return a === null || b === null || (a === Infinity && b === Infinity) ? null : b - a;
   },
 
   // A name without the ends that all names share.
@@ -498,7 +500,7 @@ const collator = new Intl.Collator(undefined, { numeric: true });
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 // A score, and a difference without its unit: in points, or in the unit of the score.
 const unitText = (unit) => (["number", "count"].includes(unit) ? "" : unit);
-const scored = (x, unit) => (unit && Number.isFinite(x) ? `${fixed(x)} ${unitText(unit)}`.trimEnd() : percent(x));
+const scored = (x, unit) => (unit && x === Number(x) ? `${fixed(x)} ${unitText(unit)}`.trimEnd() : percent(x));
 const change = (x, unit) => {
   const size = unit ? x : 100 * x;
   return `${size >= 0.005 ? "+" : ""}${fixed(size)}`;
