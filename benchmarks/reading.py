@@ -1,10 +1,11 @@
-"""Speed of reading mask files: ``python -m benchmarks.reading [--rounds N]``.
+"""Speed of reading mask files: ``python -m benchmarks.reading [--rounds N] [--threads N]``.
 
 Masks and PNG files of ids are read by segiou, Pillow and OpenCV; ``inflate`` is the lower bound,
 zlib-ng's decompression of the same bytes. Folders of class masks and panoptic folders are scored by
 segiou and other packages, each in one thread, beside decoding their files alone, and by two threads
 of segiou. The results are checked. All tools alternate within each round, and medians of processor
-times are shown.
+times are shown. With ``--threads N``, only folders are scored, by each package with N threads,
+and times are by the clock.
 """
 
 from __future__ import annotations
@@ -109,15 +110,19 @@ def repeat(many: int, read: Callable[..., Any], *given: Sequence[Any]) -> None:
             read(*each)
 
 
-def seconds(contestants: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Median processor time of each, after a warm-up round."""
+def seconds(
+    contestants: Mapping[str, Callable[[], Any]],
+    rounds: int,
+    now: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
+    """Median time of each by a clock, after a warm-up round."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, run in contestants.items():
-            start = time.process_time()
+            start = now()
             run()
             if number:
-                times[name].append(time.process_time() - start)
+                times[name].append(now() - start)
     return {name: median(several) for name, several in times.items()}
 
 
@@ -218,9 +223,9 @@ def decode(paths: Sequence[Path], scratch: Scratch) -> None:
         read_png(path.read_bytes(), scratch=scratch)
 
 
-def score_masks(root: Path, classes: int) -> NDArray[Any]:
+def score_masks(root: Path, classes: int, workers: int) -> NDArray[Any]:
     options: dict[str, Any] = {"labels": segiou.LabelSet.numbered(classes), "ignore": classes}
-    run = segiou.score_folder(root / "truth", root / "pred", workers=1, **options)
+    run = segiou.score_folder(root / "truth", root / "pred", workers=workers, **options)
     return run.total().matrix
 
 
@@ -241,7 +246,17 @@ def vernier_masks(root: Path, classes: int) -> NDArray[Any]:
     return np.asarray(found.confusion_matrix.counts()).reshape(classes, classes)
 
 
-def mask_table(rounds: int) -> str:
+def folder_times(
+    contestants: dict[str, Callable[[], Any]], root: Path, rounds: int, threads: int
+) -> dict[str, float]:
+    """Times of scoring a folder: beside decoding its files in one thread, else by the clock."""
+    if threads > 1:
+        return seconds(contestants, rounds, time.perf_counter)
+    decoding = partial(decode, sorted(root.glob("*/*.png")), Scratch())
+    return seconds({**contestants, "decoding": decoding}, rounds)
+
+
+def mask_table(rounds: int, threads: int) -> str:
     """Folders of 59 street masks, from their files to the matrix."""
     task = inputs.camvid().first(59)
     with tempfile.TemporaryDirectory() as folder:
@@ -250,7 +265,7 @@ def mask_table(rounds: int) -> str:
             (root / side).mkdir()
             for number, mask in enumerate(masks):
                 (root / side / f"{number:03}.png").write_bytes(encoded(mask))
-        contestants = {OURS: partial(score_masks, root, task.num_classes)}
+        contestants = {OURS: partial(score_masks, root, task.num_classes, threads)}
         for name, score in (("hotcoco", hotcoco_masks), ("vernier", vernier_masks)):
             if find_spec(name):
                 contestants[name] = partial(score, root, task.num_classes)
@@ -258,8 +273,7 @@ def mask_table(rounds: int) -> str:
         if not all(np.array_equal(matrix, matrices[0]) for matrix in matrices):
             msg = "the packages count different matrices"
             raise AssertionError(msg)
-        limit = partial(decode, sorted(root.glob("*/*.png")), Scratch())
-        times = seconds({**contestants, "decoding": limit}, rounds)
+        times = folder_times(contestants, root, rounds, threads)
     return folder_rows("59 street masks, 480 × 360", times, len(task.truths))
 
 
@@ -270,7 +284,7 @@ def folder_rows(name: str, times: Mapping[str, float], images: int) -> str:
     return table(["ms per image", *times], [[name, *each]])
 
 
-def panoptic_table(rounds: int, images: int = 1000) -> str:
+def panoptic_table(rounds: int, threads: int, images: int = 1000) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         write_panoptic(root, 100, images // 100)
@@ -281,17 +295,15 @@ def panoptic_table(rounds: int, images: int = 1000) -> str:
         ]:
             msg = "segiou and panopticapi count different segments"
             raise AssertionError(msg)
-        contestants: dict[str, Callable[[], Any]] = {
-            OURS: partial(score_panoptic, root),
-            "panopticapi": partial(panopticapi, root),
-        }
+        contestants: dict[str, Callable[[], Any]] = {OURS: partial(score_panoptic, root, threads)}
+        if threads == 1:
+            contestants["panopticapi"] = partial(panopticapi, root)
         if find_spec("hotcoco"):
             contestants["hotcoco"] = partial(hotcoco_panoptic, root)
-        contestants["decoding"] = partial(decode, sorted(root.glob("*/*.png")), Scratch())
-        times = seconds(contestants, rounds)
-        gain = thread_gain(root, rounds)
+        times = folder_times(contestants, root, rounds, threads)
+        gain = thread_gain(root, rounds) if threads == 1 else 0.0
     rows = folder_rows("COCO panoptic, 640 × 480", times, images)
-    return f"{rows}Two threads are {gain:.2f} × as fast as one by the clock.\n"
+    return f"{rows}Two threads are {gain:.2f} × as fast as one by the clock.\n" if gain else rows
 
 
 def thread_gain(root: Path, rounds: int) -> float:
@@ -310,11 +322,14 @@ def thread_gain(root: Path, rounds: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
-    os.environ.setdefault("RAYON_NUM_THREADS", "1")
-    print(reading_table(rounds))
-    print(mask_table(rounds))
-    print(panoptic_table(min(rounds, 5)))
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    rounds, threads = given.rounds, given.threads
+    os.environ.setdefault("RAYON_NUM_THREADS", str(threads))
+    if threads == 1:
+        print(reading_table(rounds))
+    print(mask_table(rounds, threads))
+    print(panoptic_table(min(rounds, 5), threads))
 
 
 if __name__ == "__main__":
