@@ -71,7 +71,7 @@ class Jackknife:
         left_out.limits(0.95)  # of the score and every class
         side = left_out.score  # as the score averages its classes
         side = left_out.mean_of(classes)  # the mean over some classes, bool (C,)
-        side = left_out.class_side(3)
+        side = left_out.one_class(3)
         side.value, side.moves, side.variance, side.freedom
         down, up = side.reach(0.95)  # distances of the limits from the value
 
@@ -132,7 +132,7 @@ class Jackknife:
     def score(self) -> Side:
         """The score, as it averages its classes; not kept, so that no cycle keeps the steps."""
         if (index := only_class([self.statistic])) is not None:
-            return self.class_side(index)
+            return self.one_class(index)
         parts, freedom = self.weights, float(self.freedom()[0])
         if self.scale.most == np.inf:
             # Without an upper bound, the arm of one rare class is many times the score.
@@ -142,12 +142,12 @@ class Jackknife:
     def mean_of(self, classes: NDArray[np.bool_]) -> Side:
         """The mean over some classes with a value, at least one, which weigh the same."""
         if classes.sum() == 1:
-            return self.class_side(int(classes.argmax()))
+            return self.one_class(int(classes.argmax()))
         weights = classes / classes.sum()
         hits = int(self.seen[1:][classes].max())
         return self._side(None, weights, self._freedom(weights), hits)
 
-    def class_side(self, index: int) -> Side:
+    def one_class(self, index: int) -> Side:
         """One class, by its index."""
         seen = int(self.seen[1 + index])
         return self._side(1 + index, None, seen - 1.0, seen)

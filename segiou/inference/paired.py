@@ -35,7 +35,7 @@ class Paired:
         paired.limits(0.95), paired.p
         change = paired.score  # as the score averages its classes
         change = paired.mean_of(classes)  # the mean over some classes, bool (C,)
-        change = paired.class_change(3)
+        change = paired.one_class(3)
         change.value, change.p
         down, up = change.reach(0.95)  # distances of the limits from the value
 
@@ -74,7 +74,7 @@ class Paired:
     def score(self) -> Change:
         """The difference of the score, as it averages its classes."""
         if self.only is not None:
-            return self.class_change(self.only)
+            return self.one_class(self.only)
         covered = self.permuted.covered
         if covered is None:
             deltas = self.permuted.deltas[:, 0].copy()
@@ -84,10 +84,10 @@ class Paired:
     def mean_of(self, classes: NDArray[np.bool_]) -> Change:
         """The difference of means over some classes, each with a difference."""
         if classes.sum() == 1:
-            return self.class_change(int(classes.argmax()))
+            return self.one_class(int(classes.argmax()))
         return self._mean(float(self.values[1:][classes].mean()), classes)
 
-    def class_change(self, place: int) -> Change:
+    def one_class(self, place: int) -> Change:
         """The difference of one class, by its place."""
         column, seen = 1 + place, int(self.seen[1 + place])
         deltas = self.permuted.deltas[:, column].copy()  # not to keep those of all classes
@@ -109,7 +109,7 @@ class Paired:
     @cached_property
     def changes(self) -> list[Change]:
         """The differences of the score, then of the classes."""
-        return [self.score, *map(self.class_change, range(len(self.values) - 1))]
+        return [self.score, *map(self.one_class, range(len(self.values) - 1))]
 
     @property
     def p(self) -> Floats:

@@ -97,7 +97,7 @@ def test_limits_of_any_classes_at_any_level():
     whole = left_out.limits(0.9)
     assert left_out.values[0] - whole.low[0] == pytest.approx(every.reach(0.9)[0])
     assert every.variance == pytest.approx(whole.standard_error[0] ** 2)
-    one = left_out.class_side(2)
+    one = left_out.one_class(2)
     assert one.value - one.reach(0.9)[0] == pytest.approx(whole.low[3])
     assert left_out.mean_of(np.array([False, False, True])).value == one.value
 

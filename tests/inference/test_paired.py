@@ -157,7 +157,7 @@ def test_means_of_some_classes():
     assert found.mean_of(two).limits(0.9) == pytest.approx(only.score.limits(0.9))
     assert found.mean_of(np.ones(3, bool)).limits(0.9) == pytest.approx(found.score.limits(0.9))
     one = found.mean_of(np.array([False, False, True]))
-    assert one.limits(0.9) == found.class_change(2).limits(0.9)
+    assert one.limits(0.9) == found.one_class(2).limits(0.9)
 
 
 def test_a_class_that_only_some_permutations_score_does_not_hide_the_others():

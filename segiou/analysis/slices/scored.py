@@ -254,7 +254,7 @@ class Scored:
             return score, None
         if place is None or part.left_out is None:
             return score, part.side(there)
-        return score, part.left_out.class_side(place)
+        return score, part.left_out.one_class(place)
 
     def mix(self, column: MetadataColumn, shares: Mapping[str, float]) -> Mix:
         """The score in another mix of the slices of a column."""
