@@ -211,13 +211,17 @@ def _cuts(counts: Levels) -> NDArray[Any]:
 
 
 def _agreement(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
-    """E, F, Dice and IoU of binary maps, stacked along the axis before the last."""
+    """E, F, Dice and IoU of binary maps, stacked along the axis before the last.
+
+    Without pixels, all are NaN.
+    """
     predicted = tp + fp
     precision, recall = _share(tp, predicted), _share(tp, inside)
     f = _share((1 + _BETA) * precision * recall, _BETA * precision + recall)
     dice = _share(2 * tp, inside + predicted)
     iou = _share(tp, inside + fp)
-    return np.stack([_alignment(tp, fp, inside, size), f, dice, iou], axis=-2)
+    scores = np.stack([_alignment(tp, fp, inside, size), f, dice, iou], axis=-2)
+    return np.where(size[..., None, :] > 0, scores, np.nan)
 
 
 def _share(top: Any, bottom: Any) -> Floats:
@@ -227,16 +231,16 @@ def _share(top: Any, bottom: Any) -> Floats:
 
 
 def _alignment(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
-    """E-measure of binary maps."""
+    """E-measure of binary maps; NaN for a single pixel, as its sum is divided by pixels − 1."""
     predicted = tp + fp
-    mean_pred, mean_truth = predicted / size, inside / size
+    mean_pred, mean_truth = _share(predicted, size), _share(inside, size)
     pixels = np.stack([tp, fp, inside - tp, size - inside - fp])
     a, b = (np.stack([1 - mean, 0 - mean]) for mean in (mean_pred, mean_truth))
     a, b = a[[0, 0, 1, 1]], b[[0, 1, 0, 1]]
     aligned = 2 * a * b / (a**2 + b**2 + EPS)
     total = ((aligned + 1) ** 2 / 4 * pixels).sum(0)
     total = np.where(inside == 0, size - predicted, np.where(inside == size, predicted, total))
-    return np.asarray(total / (size - 1 + EPS))
+    return np.where(size > 1, total / (size - 1 + EPS), np.nan)
 
 
 def _absolute_error(counts: Levels) -> float:

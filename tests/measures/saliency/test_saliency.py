@@ -11,6 +11,7 @@ from PIL import Image
 
 import segiou
 from segiou.measures.saliency import SaliencyOptions, saliency_scores
+from segiou.scoring import Evaluator
 
 FOLDER = Path(__file__).parents[4] / "shared" / "kinds" / "saliency"
 #: Names of PySODMetrics, and the names here.
@@ -72,6 +73,21 @@ def test_nothing_true_and_everything_true():
     assert empty["weighted_f_measure"] == empty["f_measure_max"] == 0
     assert empty["e_measure_max"] == pytest.approx(2 / (3 - 1))  # 2 pixels below the threshold
     assert full["e_measure_max"] == pytest.approx(3 / (3 - 1))
+
+
+def test_an_image_without_pixels_has_no_score_and_a_single_pixel_no_e():
+    single = saliency_scores([[1]], [[1.0]])  # its sum would be divided by 1 − 1
+    assert np.isnan([single[f"e_measure_{kind}"] for kind in ("max", "mean", "adaptive")]).all()
+    assert single["f_measure_max"] == single["dice_at_half"] == single["s_measure"] == 1
+    assert np.isnan([*saliency_scores(np.zeros((0, 3), int), np.zeros((0, 3))).values()]).all()
+    loop = Evaluator(2, measures=["saliency"], ignore=255)
+    # Three of four pixels are true and found from some threshold on: E is 4 / (4 − 1).
+    loop.update([[0, 1], [1, 1]], [[0.1, 0.9], [0.8, 0.7]], threshold=0.5)
+    alone = loop.scores()
+    assert alone["f_measure_max"] == alone["dice_best_threshold"] == 1
+    assert alone["e_measure_max"] == pytest.approx(4 / 3)
+    loop.update([[255, 255]], [[0.1, 0.9]], threshold=0.5)  # all pixels ignored
+    assert loop.scores() == alone
 
 
 def test_a_map_without_range_is_not_stretched():
