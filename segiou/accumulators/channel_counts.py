@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, names_options, read_several
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
-from segiou.counting.arrays import as_array, not_compiled, with_dimensions_of
+from segiou.counting.arrays import as_array, not_compiled, with_dimensions_of, without_lists
 from segiou.counting.channels import count_channels
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts, counts_array
 from segiou.counting.scores import ScaleCheck
@@ -160,6 +160,7 @@ class ChannelCounts(PixelAccumulator):
         threshold: Any = None,
     ) -> None:
         """Add the counts of a pair to cells."""
+        truth = without_lists(truth, "truth")
         shape = tuple(np.shape(truth))
         check_channels(shape, axis, self.num_classes)
         mask = self._valid(truth, with_dimensions_of(truth, mask), axis)

@@ -24,6 +24,7 @@ from segiou.counting.arrays import (
     is_on_device,
     not_compiled,
     with_dimensions_of,
+    without_lists,
 )
 from segiou.counting.counts import ConfusionCounts, Counts, check_memory
 from segiou.counting.encoding import Encoding
@@ -318,6 +319,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         # NumPy arrays first, since every check takes noticeable time for a small mask; and before
         # any use of shapes, because is_on_device rejects symbolic tensors without a shape.
         arrays = type(truth) is type(pred) is np.ndarray
+        if not arrays:
+            truth, pred = without_lists(truth, "truth"), without_lists(pred, "pred")
         on_device = not arrays and (is_on_device(truth) or is_on_device(pred))
         if on_device:
             self._encoding_for(truth, pred, argmax, threshold)
@@ -351,6 +354,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         truth, pred, mask, argmax, threshold
             As for :meth:`update`.
         """
+        truth, pred = without_lists(truth, "truth"), without_lists(pred, "pred")
         if is_on_device(truth) or is_on_device(pred):
             from segiou.counting.device_counts import count_on_device, read
 

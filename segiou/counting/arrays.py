@@ -22,6 +22,8 @@ _Result = TypeVar("_Result")
 
 #: The 16 bits of a bfloat16; NumPy has no such type, only this name for it.
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
+#: Items of lists that NumPy reads.
+_PLAIN = (int, float, complex, str, bytes, np.generic)
 _ROOTS = {"jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow", "cupy": "cupy"}
 
 
@@ -258,6 +260,11 @@ def exceeds(scores: Any, threshold: float) -> Any:
     return scores >= limit if isinstance(threshold, AtLeast) else scores > limit
 
 
+def without_lists(data: Any, name: str) -> Any:
+    """A list as an array; arrays and tensors unchanged."""
+    return as_array(data, name) if isinstance(data, (list, tuple)) else data
+
+
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
     return normalized_bools(_viewed(data, name))
@@ -280,10 +287,11 @@ def _viewed(data: Any, name: str) -> NDArray[Any]:
         )
         raise TypeError(msg)
     if isinstance(data, np.ndarray):
-        return data
+        return np.asarray(data)  # a matrix would keep two axes
     if type(data).__module__.startswith("PIL."):
         return _pil_array(data, name)
     if framework_of(data):
+        is_on_device(data)  # raises for tensors without (dense) values
         return to_host(data)
     if hasattr(data, "__array__"):
         array = np.asarray(data)
@@ -292,15 +300,25 @@ def _viewed(data: Any, name: str) -> NDArray[Any]:
         return array.view(_BFLOAT16) if is_bits else array
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
-    if isinstance(data, (list, tuple)) and data and framework_of(data[0]):
-        data = [_viewed(item, name) for item in data]
+    if isinstance(data, Iterator):
+        raise refuse_kind(name, data, "an array, or a list of arrays")
     try:
-        array = np.asarray(data)
+        items = _without_tensors(data, name) if isinstance(data, (list, tuple)) else data
+        array = np.asarray(items)
     except ValueError as error:
         msg = f"{name} is not a rectangular array: {error}"
         raise ValueError(msg) from error
     # NumPy takes empty lists for floats.
     return array if array.size else array.astype(np.uint8)
+
+
+def _without_tensors(data: Any, name: str) -> Any:
+    """A list with arrays in place of tensors, which NumPy cannot read in every dtype."""
+    if not isinstance(data, (list, tuple)):
+        return _viewed(data, name)
+    if all(kind is np.ndarray or issubclass(kind, _PLAIN) for kind in {*map(type, data)}):
+        return data
+    return [_without_tensors(item, name) for item in data]
 
 
 def _pil_array(image: Any, name: str) -> NDArray[Any]:

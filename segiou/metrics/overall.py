@@ -10,6 +10,7 @@ import numpy as np
 from segiou._support.arguments import check_callable, check_choice
 from segiou.counting.arrays import as_array, check_same_shape
 from segiou.counting.counts import Counts, check_counts
+from segiou.counting.scores import as_float
 from segiou.metrics.per_class import dice, iou, recall
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -350,7 +351,7 @@ def _probabilities(*maps: Any) -> list[Floats]:
     """Checked probability maps of truth and prediction."""
     checked: list[Floats] = []
     for name, array_like in zip(("truth", "pred"), maps, strict=True):
-        values = as_array(array_like, name)
+        values = as_float(as_array(array_like, name))
         if values.dtype.kind not in "biuf":
             msg = f"{name} must be probabilities in [0, 1], got dtype {values.dtype}"
             raise TypeError(msg)

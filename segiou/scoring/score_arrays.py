@@ -25,6 +25,7 @@ from segiou.counting.arrays import (
     is_on_device,
     to_host,
     with_dimensions_of,
+    without_lists,
 )
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
@@ -224,6 +225,7 @@ class ArrayScorer:
         """Count an image; a spacing is that of its file."""
         decision: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
         is_labels, scores = argmax is threshold is None, None
+        truth, pred = without_lists(truth, "truth"), without_lists(pred, "pred")
         truth = decided_truth(truth, pred, argmax, self._matrix._encoding.truth_values)
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
         try:
@@ -248,7 +250,7 @@ class ArrayScorer:
 
     def _measured(self, truth: Any, pred: Any, **extras: Any) -> bytes | None:
         """Packed counts of the measures of two arrays of labels."""
-        pixels = to_host(truth), to_host(pred)
+        pixels = as_array(truth, "truth"), as_array(pred, "pred")
         scorer = self._scorer = self._scorer_for(volumes=pixels[0].ndim == 3)
         return scorer.measured(MaskPair(*pixels, scorer.header.options, **extras))
 

@@ -7,8 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix
+from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
 from segiou.counting.arrays import framework_of, is_on_device, to_host
+from segiou.measures.saliency import saliency_scores
+from segiou.metrics import soft_iou
 from segiou.scoring import Evaluator
 
 
@@ -54,6 +56,74 @@ def test_jax_on_the_cpu_and_its_bfloat16(need):
     rounded = np.asarray(half.astype(jnp.float32))
     a = ConfusionMatrix(5, ignore=255).update(truth, half, argmax=1)
     assert a == ConfusionMatrix(5, ignore=255).update(truth, rounded, argmax=1)
+
+
+class OnlyDLPack:
+    """A tensor that NumPy reads by DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "gradients", "jax bfloat16", "DLPack"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_lists_of_tensors_count_as_their_stack(need, kind, nested):
+    truth, scores = labels_and_scores(6)
+    truth, scores = truth % 5, (scores - scores.min()) / np.ptp(scores)
+    if kind == "jax bfloat16":
+        jnp = need("jax.numpy")
+        whole = jnp.asarray(scores).astype(jnp.bfloat16)
+    elif kind == "DLPack":
+        whole = scores
+    else:
+        whole = need("torch").from_numpy(scores)
+        whole = whole.bfloat16() if kind == "bfloat16" else whole.requires_grad_()
+    tensor = OnlyDLPack if kind == "DLPack" else lambda tensor: tensor
+    images: list | tuple = tuple(map(tensor, whole))
+    if nested:
+        images = [[*map(tensor, image)] for image in whole]
+    assert ConfusionMatrix(5).update(truth, images, argmax=1) == (
+        ConfusionMatrix(5).update(truth, whole, argmax=1)
+    )
+    assert np.array_equal(
+        ConfusionMatrix(5).count(truth, images, argmax=1).table,
+        ConfusionMatrix(5).count(truth, whole, argmax=1).table,
+    )
+    found, expected = (Evaluator(5, measures=["boundary"]) for _ in range(2))
+    found.update([*truth], images, argmax=1)
+    assert found.scores() == expected.update([*truth], [*whole], argmax=1).scores()
+    channels = np.stack([truth == c for c in range(5)], 1)
+    assert ChannelCounts(5).update([*channels], images, axis=1, threshold=0.25) == (
+        ChannelCounts(5).update(channels, whole, axis=1, threshold=0.25)
+    )
+    assert ScoreHistogram(5).update([*truth], images) == ScoreHistogram(5).update(truth, whole)
+
+
+def test_functions_of_score_maps_read_bfloat16(need):
+    scores = need("torch").tensor([[1.0, 0.5]]).bfloat16()
+    assert soft_iou([[1.0, 1.0]], scores) == 1.5 / 2
+    assert saliency_scores([[1, 0]], scores)["mae"] == 0  # stretched to 1 and 0
+
+
+def test_lists_of_what_is_no_image_name_the_argument(need):
+    torch = need("torch")
+    truth = np.zeros((2, 3), int)
+    wrong = {
+        "sparse": [torch.zeros(2, 3).to_sparse()] * 2,
+        "meta": [torch.zeros(2, 3, device="meta")] * 2,
+        "float8": [torch.zeros(2, 3).to(torch.float8_e5m2)] * 2,
+        "truth is a masked array": [np.ma.masked_array(truth, truth == 0)] * 2,
+        "truth must be an array, or a list of arrays, not generator": (truth for _ in range(2)),
+    }
+    for text, images in wrong.items():
+        with pytest.raises(TypeError, match=text):
+            ConfusionMatrix(2).update(images, [truth] * 2)
 
 
 class PaddleTensor:
@@ -153,7 +223,7 @@ SPREAD = """
 import json, sys
 import torch
 from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
-from segiou import ConfusionMatrix
+from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
 
 torch.distributed.init_process_group("gloo", init_method=sys.argv[1], rank=0, world_size=1)
 mesh = init_device_mesh("cpu", (1,))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_array
+from segiou.counting.scores import as_float
 from segiou.measures.saliency.levels import GreyMap, Levels
 from segiou.metrics.ratio import Floats
 
@@ -138,7 +139,7 @@ def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
 
 def checked_map(scores: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Scores as an array of this shape with values in [0, 1], or of unsigned integers."""
-    array = as_array(scores, "scores")
+    array = as_float(as_array(scores, "scores"))
     if array.dtype.kind not in "bfu":
         msg = f"scores must be floats, bool, uint8 or uint16, got {array.dtype}"
         raise TypeError(msg)
