@@ -176,9 +176,10 @@ class CompiledScores:
         constants = bins_of._LOG2E, bins_of._LN2_HIGH, bins_of._LN2_LOW, bins_of._HALF
         log2e, high, low, half = map(float, constants)
 
-        def rounded(product: Any) -> Any:
-            # Compilers would otherwise add with the exact product. No product is below this.
-            return xp.maximum(product, -1e30)
+        def rounded(part: Any) -> Any:
+            # Compilers would otherwise add with the exact product, and TensorFlow would change the
+            # order of sums. No part is below this.
+            return xp.maximum(part, -1e30)
 
         x = xp.maximum(x, float(bins_of._LEAST))
         n = xp.round(x * log2e)
@@ -187,7 +188,7 @@ class CompiledScores:
         p = rounded(first * r)
         for term in terms:
             p = rounded((p + term) * r)
-        p = rounded((p + half) * rounded(r * r)) + (r + 1)
+        p = rounded((p + half) * rounded(r * r)) + rounded(r + 1)
         return p * ops.take(self._powers, ops.clip(ops.wide(n, 32), -127, 0) + 127)
 
     def cells_of(self, sums: Any, xp: Any) -> Any:

@@ -188,21 +188,25 @@ def number_of(condition: Any) -> Any:
     return ops.sum(ops.cast(condition, "int32"))
 
 
-def mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
+def mask_of(weight: Any, truth: Any, axis: int | None = None) -> tuple[Any, Any]:
     """Mask of counted pixels in the shape of the truth, and of weights other than 0 and a constant.
 
-    Losses of Keras scale the weights of a batch in place.
+    The truth has channels along the axis, if any. Losses of Keras scale the weights of a batch in
+    place.
     """
     if weight is None:
         return None, None
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")
-    axes = len(truth.shape)
-    if len(weight.shape) == axes + 1 and weight.shape[-1] == 1:
+    axes, shape = len(truth.shape), tuple(truth.shape)
+    pixels = shape if axis is None else shape[: axis % axes] + shape[axis % axes :][1:]
+    has_axis = len(weight.shape) == len(pixels) + 1 and weight.shape[-1] == 1
+    if has_axis and (axis is None or shape[-1] != 1):
         weight = ops.squeeze(weight, -1)
+    if axis is not None and len(weight.shape) == len(pixels) > 1:
+        weight = ops.expand_dims(weight, axis % axes)
     if len(weight.shape) != axes and any(size != 1 for size in weight.shape[1:]):
-        msg = (
-            f"sample_weight must have shape (N,) or {tuple(truth.shape)}, got {tuple(weight.shape)}"
-        )
+        shapes = " or ".join(map(str, dict.fromkeys((pixels, shape))))
+        msg = f"sample_weight must have shape (N,) or {shapes}, got {tuple(weight.shape)}"
         raise ValueError(msg)
     if len(weight.shape) != axes:
         weight = ops.reshape(weight, (-1,) + (1,) * (axes - 1))

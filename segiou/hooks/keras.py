@@ -94,8 +94,8 @@ class SegmentationScores(Counting, keras.metrics.Metric):
             Labels, or scores with a class axis.
         sample_weight : array of bool, int or float, optional
             A constant, such as 1, for pixels, or images if the shape is (N,), that count, and 0
-            for others. Different weights in a batch make the scores NaN, because pixels are
-            counted.
+            for others; for channels also in their shape. Different weights in a batch make the
+            scores NaN, because pixels are counted.
         """
         if not self._is_checked:
             self._check_keys()
@@ -103,7 +103,8 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         truth, wrong = self._counts.labels(truth, pred)
         truth, pred, decision = self.scoring.read(truth, pred)
         self._counts.check_pixels(truth.shape)
-        mask, wrong_weights = mask_of(sample_weight, truth)
+        axis = self.scoring.axis if isinstance(self.scoring, ChannelScoring) else None
+        mask, wrong_weights = mask_of(sample_weight, truth, axis)
         if mask is not None and wrong is not None:
             wrong = ops.reshape(wrong, ops.shape(truth)) & mask
         count = self._counts.count(truth, pred, mask, decision)

@@ -190,6 +190,7 @@ def test_channels_by_hand(need, adapter, threshold):
 
 
 KERAS = """
+import itertools
 import json
 import keras
 import numpy as np
@@ -210,6 +211,16 @@ again = SegmentationScores.from_config(metric.get_config())
 again.update_state(truth, scores)
 counts = metric.counts
 assert again.counts.counts.tp.tolist() == counts.counts.tp.tolist()
+valid = np.random.default_rng(1).random(scores.shape[:-1]) < 0.5
+wanted = ChannelCounts(3, ignore=255).update(
+    truth, scores, axis=-1, threshold=threshold, mask=valid
+)
+weights = valid.astype("float32")
+for axis, weight in itertools.product((-1, 1), (weights, weights[..., None])):
+    weighted = SegmentationScores(ChannelCounts(3, ignore=255), threshold=threshold, axis=axis)
+    sides = (np.moveaxis(side, -1, axis) for side in (truth, scores))
+    weighted.update_state(*sides, sample_weight=weight)
+    assert weighted.counts == wanted
 rows = [counts.counts.tp, counts.counts.fp, counts.counts.fn, counts.ignored]
 print(json.dumps([values, [row.tolist() for row in rows]]))
 """
