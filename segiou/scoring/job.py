@@ -339,9 +339,8 @@ class Job(Options):
         """What stores an empty image in the truth and predictions, if it may be missing."""
         if self.reading.class_files is not None:
             return ("one file of zeros",) * 2
-        truth, pred = (getattr(place_of(s), "without_empty", False) for s in self.sources)
-        result = "a result with the run lengths [HEIGHT × WIDTH]"
-        return result * truth, result * pred
+        truth, pred = (getattr(place_of(source), "for_empty", "") for source in self.sources)
+        return truth, pred
 
     def unmatched_text(self) -> str:
         """A note of masks that are skipped because they are in no image; empty without any."""

@@ -25,6 +25,7 @@ from segiou.masks.formats.numpy_files import Fits
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, mapped_background, to_labels
 from segiou.masks.reading import Reading
+from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
 from segiou.measures.mask_pair import MaskPair, ScoredPrediction
@@ -56,6 +57,19 @@ _HERE = LocalFolder(".")
 _TOO_LARGE_TO_TURN = (
     "is too large to be reoriented; save it in the orientation of its truth, or as .nii.gz"
 )
+
+
+def _lacks_size(path: str, source: Source) -> bool:
+    """Whether a file has polygons without the size of their image."""
+    lacks_size: Any = getattr(place_of(source), "lacks_size", None)
+    return lacks_size is not None and lacks_size(path)
+
+
+def _size_of(path: str, source: Source, other: OpenMask | Problem | None) -> dict[str, Any]:
+    """The shape of the other mask of a pair, for a file that lacks its size."""
+    if not isinstance(other, OpenMask) or not _lacks_size(path, source):
+        return {}
+    return {"other": tuple(other.values.shape)}
 
 
 class _Kept(threading.local):
@@ -108,13 +122,19 @@ class PairScorer:
             (pair.pred, self.pred_source, self.header.options.pred_labels),
         )
         with ExitStack() as stack:
-            opened: list[OpenMask | Problem] = []
-            for side, scratch in zip(sides, _kept.memory, strict=True):
-                arguments = side, scratch, annotations, self._fits(pair, *opened)
-                opened.append(or_problem(side[0], self._open, stack, *arguments))
-            truth, pred = opened
+            opened: dict[int, OpenMask | Problem] = {}
+            for at in (1, 0) if _lacks_size(*sides[0][:2]) else (0, 1):
+                known = _size_of(*sides[at][:2], opened.get(1 - at))
+                arguments = (
+                    sides[at],
+                    _kept.memory[at],
+                    annotations,
+                    self._fits(pair, opened.get(0)),
+                )
+                opened[at] = or_problem(sides[at][0], self._open, stack, *arguments, known)
+            truth, pred = opened[0], opened[1]
             if isinstance(truth, Problem) or isinstance(pred, Problem):
-                return [result for result in opened if isinstance(result, Problem)]
+                return [result for result in (truth, pred) if isinstance(result, Problem)]
             counted = or_problem(pair.pred, self._count, pair, truth, pred)
         return [counted] if isinstance(counted, Problem) else counted
 
@@ -125,6 +145,7 @@ class PairScorer:
         scratch: Scratch,
         annotations: dict[str, Any],
         fits: Fits | None,
+        known: dict[str, Any],
     ) -> OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         path, source, labels = side
@@ -138,7 +159,7 @@ class PairScorer:
             big = open_large(stack, path, source, labels, self.reading.allow_lossy)
             if big is not None:
                 return big
-        data, stamp = small or source.read(path)
+        data, stamp = small or source.read(path, **known)
         raw = from_bytes(data, path, scratch, fits)
         with_ids = self._open_ids(raw, stamp, path, labels, annotations)
         return self._open_labels(raw, stamp, path, labels) if with_ids is None else with_ids

@@ -97,13 +97,39 @@ def test_faults_are_named(dataset, text, labels, message):
         segiou.score_folder(dataset / "labels" / "val", dataset / "pred", labels=labels)
 
 
-def test_images_are_needed_for_their_sizes(dataset, capsys):
+@pytest.mark.parametrize("truth", ["labels/val", "masks", "predict/labels"])
+def test_sizes_without_images_are_those_of_the_other_masks(dataset, truth):
+    """Predictions that were saved without images, and masks that were copied without them."""
     labels = dataset / "predict" / "labels"
     labels.mkdir(parents=True)
     (labels / "a.txt").write_text((dataset / "labels" / "val" / "a.txt").read_text())
-    command = ["score", str(dataset / "labels" / "val"), str(labels), "--missing", "skip"]
+    (labels / "b.txt").write_text("")
+    write_masks(dataset / "masks", MASKS)
+    pred = labels if truth != "predict/labels" else dataset / "masks"
+    run = segiou.score_folder(dataset / truth, pred, labels=dataset / "data.yaml", workers=1)
+    assert [row.iou for row in run.report().classes] == [1, 1, 1]
+    if truth == "labels/val":  # pictures have the size of the truth
+        assert run.report().to_html(run=run).count('"problem":""') == 2
+
+
+def test_images_are_needed_if_neither_mask_has_a_size(dataset, capsys):
+    for side in ("old", "new"):
+        labels = dataset / side / "labels"
+        labels.mkdir(parents=True)
+        (labels / "a.txt").write_text((dataset / "labels" / "val" / "a.txt").read_text())
+    command = ["score", str(dataset / "old" / "labels"), str(dataset / "new" / "labels")]
     assert main([*command, "--labels", str(dataset / "data.yaml")]) == 3
-    assert f"put the images into {dataset / 'predict'}" in capsys.readouterr().err
+    problems = " ".join(capsys.readouterr().err.split())
+    assert f"put a.jpg into {dataset / 'old'}, or pair it with a mask" in problems
+
+
+def test_an_image_without_predictions_needs_an_empty_file_or_its_image(dataset, capsys):
+    labels = dataset / "predict" / "labels"
+    labels.mkdir(parents=True)
+    (labels / "a.txt").write_text((dataset / "labels" / "val" / "a.txt").read_text())
+    command = ["score", str(dataset / "labels" / "val"), str(labels)]
+    assert main([*command, "--labels", str(dataset / "data.yaml")]) == 3
+    assert "for an empty image, an empty text file" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("place", ["", "labels", "labels/val"])

@@ -67,9 +67,9 @@ class AdjustedSource:
         """The stamp of a file, joined with that of its region."""
         return self._joined_stamp(self.place.stamp(path), path)
 
-    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
+    def read(self, path: str, **known: Any) -> tuple[bytes | RawMask, Stamp]:
         """The mask of a file."""
-        data, stamp = self.place.read(path)
+        data, stamp = self.place.read(path, **known)
         return self.adjusted(data, path), self._joined_stamp(stamp, path)
 
     def _joined_stamp(self, stamp: Stamp, path: str) -> Stamp:

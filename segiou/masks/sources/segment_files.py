@@ -77,9 +77,9 @@ class SegmentFile:
         }
 
     @property
-    def without_empty(self) -> bool:
-        """Whether images without objects are not in the file, as in COCO results."""
-        return self._contents().only_ids
+    def for_empty(self) -> str:
+        """What stores an image without objects, which COCO results lack; empty if nothing must."""
+        return "a result with the run lengths [HEIGHT × WIDTH]" * self._contents().only_ids
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file, joined with that of the image's PNG."""

@@ -66,7 +66,8 @@ class YoloFolder:
 
     Corners are truncated to pixels and filled by OpenCV's rule; smaller polygons cover
     larger ones. Sizes are those of the images, which are in ``images`` for ``labels``, one
-    folder up, or next to the text files. An image without a text file has no objects.
+    folder up, or next to the text files, or those of the other masks of the pairs. An image
+    without a text file has no objects.
 
     Attributes
     ----------
@@ -78,6 +79,8 @@ class YoloFolder:
 
     #: Whether its masks may be drawn from polygons.
     draws: ClassVar[bool] = True
+    #: What stores an image without objects.
+    for_empty: ClassVar[str] = "an empty text file"
 
     def find(self) -> dict[str, str]:
         """Text files by relative path, also those that are missing because they are empty."""
@@ -122,21 +125,36 @@ class YoloFolder:
         )
         return next((image for image in tried if image.is_file()), None)
 
+    def lacks_size(self, path: str) -> bool:
+        """Whether there is no image to take the size of a mask from.
+
+        Parameters
+        ----------
+        path : str
+            The text file.
+        """
+        return self.image_of(path) is None
+
     def stamp(self, path: str) -> Stamp:
         """The stamp of the text file, joined with that of its image."""
         stamp = stamp_of(path) if Path(path).is_file() else _EMPTY
         image = self.image_of(path)
         return stamp if image is None else stamp.joined(stamp_of(image))
 
-    def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The mask of an image: indices of ``names``, 0 outside all polygons."""
+    def read(self, path: str, other: tuple[int, ...] = ()) -> tuple[RawMask, Stamp]:
+        """The mask of an image: indices of ``names``, 0 outside all polygons.
+
+        Without an image, it has the shape of the other mask of its pair.
+        """
         stamp = self.stamp(path)
         try:
-            if (image := self.image_of(path)) is None:
+            image = self.image_of(path)
+            if image is None and len(other) != 2:
                 folder = self._folders()[0]
-                msg = f"has no image to take its size from; put the images into {folder}"
+                msg = f"has no image to take its size from; put {Path(path).stem}.jpg into "
+                msg += f"{folder}, or pair it with a mask that has a size"
                 raise ValueError(msg)
-            size = image_size(image)
+            size = (other[0], other[1]) if image is None else image_size(image)
             # A broken link and a folder are not text; a file that is missing is empty.
             lines = _lines(Path(path)) if os.path.lexists(path) else ()
             areas = [_polygon(line, size) for line in lines]

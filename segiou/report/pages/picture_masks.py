@@ -21,7 +21,8 @@ from segiou.masks.reading import Reading
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
-from segiou.masks.sources.opening import adjusted
+from segiou.masks.sources.opening import adjusted, open_source
+from segiou.masks.sources.yolo_files import YoloFolder
 from segiou.masks.windows import resized
 from segiou.measures.mask_pair import ScoredPrediction
 from segiou.measures.measure import Measure
@@ -84,12 +85,18 @@ class ScoreReader:
         return np.asarray(whole, np.uint8)
 
 
+def _place(root: str) -> Source:
+    """A folder of a run; the files of other places are read from their own paths."""
+    source = open_source(root) if root and Path(root).is_dir() else None
+    return source if isinstance(source, YoloFolder) else LocalFolder(root)
+
+
 def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
     """The reader of a run's files with the options that changed them as they were counted."""
     # Pictures find the axes of arrays by their shapes.
     reading = Reading.of({**run.provenance, "array_axes": None})
     pattern = reading.class_files
-    places: list[Any] = [LocalFolder(run.provenance.get(side, "")) for side in ("truth", "pred")]
+    places: list[Any] = [_place(run.provenance.get(side, "")) for side in ("truth", "pred")]
     if pattern is not None:
         label_sets = run.options.labels, run.options.pred_labels
         places = [
@@ -97,20 +104,21 @@ def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
             for place, labels in zip(places, label_sets, strict=True)
         ]
     truth, pred = adjusted(places[0], places[1], reading)
-    if pattern is None and [truth, pred] == places:
+    if [*map(type, (truth, pred))] == [LocalFolder] * 2:
         return read
     suffix = run.provenance.get("pred_suffix")
 
     def is_pred(path: str) -> bool:
         return bool(suffix) and (path.endswith(suffix) or Path(path).stem.endswith(suffix))
 
-    def content(path: str) -> bytes | RawMask:
+    def content(path: str, other: Shape = ()) -> bytes | RawMask:
         inside = max(places, key=lambda place: path.startswith(place.root) * len(place.root))
         if places[0].root == places[1].root and is_pred(path):
             inside = places[1]
         source = truth if inside is places[0] else pred
-        if isinstance(inside, ClassMasks):
-            data: bytes | RawMask = inside.read(path)[0]
+        if not isinstance(inside, LocalFolder):
+            known = {"other": other} if isinstance(inside, YoloFolder) else {}
+            data: bytes | RawMask = inside.read(path, **known)[0]
         else:
             data = Path(path).read_bytes() if read is None else read(path)
         return source.adjusted(data, path) if isinstance(source, AdjustedSource) else data
@@ -126,11 +134,21 @@ class MaskReader:
     #: Gives the content of a file; by default, it is read from its path.
     read: Reader | None = None
     scores: ScoreReader | None = None
+    #: Whether ``read`` also takes the shape of the truth.
+    takes_shape: bool = False
 
     @classmethod
     def of(cls, run: Any, read: Reader | None = None) -> MaskReader:
         """The reader of a run, whose files may be in other places."""
-        return cls(run.options, adjusted_reader(run, read), ScoreReader.of(run, read))
+        reader = adjusted_reader(run, read)
+        return cls(run.options, reader, ScoreReader.of(run, read), reader is not read)
+
+    def of_pred(self, truth: Shape) -> Any:
+        """The reader of predictions, by the shape of their truth."""
+        if self.scores is not None:
+            return partial(self.scores, truth)
+        read: Any = self.read
+        return partial(read, other=truth) if self.takes_shape else read
 
 
 class PictureError(ValueError):
@@ -182,7 +200,7 @@ def read_indices(
     for path, own in zip(preds, readers, strict=True):
         _check_kinds(truth, path)
         options, reader = own.options, own.scores
-        content = own.read if reader is None else partial(reader, frame.full)
+        content = own.of_pred(frame.full)
         side = _read_side(path, options.pred_labels, content, objects, outside)
         arrays.append(frame.indices(side, Encoding.of_classes(options).pred, path))
         whole += [frame.whole(side)] if objects else []
