@@ -478,7 +478,7 @@ _PRESETS = (
     Protocol("cityscapes", "cityscapesScripts, IoU of classes and categories", groups="grouped"),
     Protocol("mmsegmentation", "mmsegmentation's IoUMetric, mIoU"),
     Protocol("huggingface", "Hugging Face evaluate, mean_iou"),
-    Protocol("keras", "Keras MeanIoU", empty="zero"),
+    Protocol("keras", "Keras MeanIoU", empty="zero", at_threshold="positive"),
     Protocol("torchmetrics", "torchmetrics MulticlassJaccardIndex, macro", ignored="exclude"),
     Protocol("torchmetrics-segmentation", "torchmetrics segmentation.MeanIoU", unit="image-class"),
     Protocol("detectron2", "detectron2 SemSegEvaluator", over="truth"),
@@ -511,7 +511,13 @@ _PRESETS = (
     Protocol(
         "nnunet", "nnU-Net v2, foreground_mean of the labels scored", unit="class", absent="nan"
     ),
-    Protocol("monai", "MONAI MeanIoU, reduction mean", unit="image", over="truth"),
+    Protocol(
+        "monai",
+        "MONAI MeanIoU, reduction mean",
+        unit="image",
+        over="truth",
+        at_threshold="positive",
+    ),
     Protocol("totalsegmentator", "TotalSegmentator, evaluate", unit="class", over="truth"),
     Protocol("kits23", "the challenge KiTS 2023", unit="image-class", absent="one"),
     Protocol("flare22", "the challenges FLARE 2022 and 2023", unit="image-class", absent="one"),

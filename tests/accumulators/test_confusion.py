@@ -184,11 +184,14 @@ def test_as_an_array_it_is_its_matrix():
 
 @pytest.mark.parametrize(("threshold", "label"), [(0.5, 0), (0.25, 1)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_a_score_at_the_threshold_is_predicted_by_some_protocols_only(threshold, label, dtype):
+@pytest.mark.parametrize("protocol", ["smp", "keras", "monai"])
+def test_a_score_at_the_threshold_is_predicted_by_some_protocols_only(
+    threshold, label, dtype, protocol
+):
     score = np.full(1, 0.5, dtype)
     counted = ConfusionMatrix(2).update([1], score, threshold=threshold)
     assert counted.matrix[1].tolist() == [1 - label, label]
-    smp = load_protocol("smp").threshold(threshold)
-    assert ConfusionMatrix(2).update([1], score, threshold=smp).matrix[1].tolist() == [0, 1]
-    channels = ChannelCounts(1).update([[1]], [score], axis=0, threshold=smp)
+    least = load_protocol(protocol).threshold(threshold)
+    assert ConfusionMatrix(2).update([1], score, threshold=least).matrix[1].tolist() == [0, 1]
+    channels = ChannelCounts(1).update([[1]], [score], axis=0, threshold=least)
     assert channels.counts.tp.tolist() == [1]

@@ -131,6 +131,16 @@ def test_monai(case, peer):
     assert case.mean_iou("monai") == pytest.approx(theirs, abs=SINGLE)
 
 
+@pytest.mark.parametrize("threshold", [0.25, 0.5])
+def test_monai_takes_the_threshold_as_foreground(peer, threshold):
+    torch, post = peer("torch"), peer("monai.transforms")
+    scores = np.array([[0.25, 0.5, 0.75]], np.float32)
+    theirs = post.AsDiscrete(threshold=threshold)(torch.tensor(scores)).numpy()
+    least = segiou.metrics.load_protocol("monai").threshold(threshold)
+    ours = segiou.ConfusionMatrix(2).update(theirs.astype(int), scores, threshold=least)
+    assert ours.mean_iou() == 1
+
+
 def test_keras(case, keras_mean_iou):
     theirs = keras_mean_iou(case.truth, case.pred, case.num_classes)
     assert case.mean_iou("keras") == pytest.approx(theirs["mean_iou"], abs=SINGLE)
