@@ -70,7 +70,7 @@ def count_channels(
     Raises
     ------
     TypeError
-        If an array does not hold numbers, holds floats without a threshold, or
+        If an array does not contain numbers, holds floats without a threshold, or
         the mask is not bool.
     ValueError
         If the shapes differ, the axis does not exist, a value is neither 0 nor

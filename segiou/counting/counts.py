@@ -33,7 +33,7 @@ class Counts:
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes differ, or a count is negative or exceeds int64.
     OverflowError
@@ -260,7 +260,7 @@ class ConfusionCounts:
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes do not fit, or a count is negative.
     OverflowError

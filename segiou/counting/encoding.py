@@ -225,7 +225,7 @@ class Encoding:
         Raises
         ------
         TypeError
-            If an array does not hold integers or bool.
+            If an array does not contain integers or bool.
         ValueError
             If the shapes differ, or the arrays may be one-hot.
         UndeclaredValuesError
@@ -478,7 +478,7 @@ def count_pairs(
     Raises
     ------
     TypeError
-        If an array does not hold integers or bool, or an option has a wrong type.
+        If an array does not contain integers or bool, or an option has a wrong type.
     UndeclaredValuesError
         If a value is neither a class nor ignored.
     ValueError

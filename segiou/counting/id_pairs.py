@@ -50,7 +50,7 @@ def count_id_pairs(
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes differ.
 

@@ -121,7 +121,7 @@ def explore(
     Raises
     ------
     TypeError
-        If a mask does not hold integers, or only one of the two is given.
+        If a mask does not contain integers, or only one of the two is given.
     ValueError
         If the masks differ in shape, are not images, are too large, or have
         undeclared values.

@@ -50,7 +50,7 @@ def annotator_iou(
     Raises
     ------
     TypeError
-        If a mask does not hold integers.
+        If a mask does not contain integers.
     ValueError
         If there are fewer than two masks, shapes differ, or a value is undeclared.
 

@@ -363,7 +363,7 @@ def confidence_intervals(
 
     By default, a delete-one jackknife-t interval
     (:func:`segiou.inference.leave_one_out.jackknife`). It is deterministic; its measured
-    coverage is 93 to 97 % from five independent images on. It generalises to similar
+    coverage is 93 to 97 % with five or more independent images. It generalises to similar
     images scored with the same trained model, not to retraining or to other kinds of
     images.
 
@@ -382,8 +382,8 @@ def confidence_intervals(
     groups : str, mapping, callable or sequence, optional
         Groups of dependent images (frames of one video, slices of one patient,
         tiles of one scene), which become the units; see
-        :func:`segiou.inference.units.groups_of`. From three groups on there is
-        an interval. ``"none"`` declares the images independent; ids are then
+        :func:`segiou.inference.units.groups_of`. An interval needs at least three
+        groups. ``"none"`` declares the images independent; ids are then
         ignored. By default, three or more sequences in the ids are the units,
         and one or two are divided into 4 to 20 batches of neighbouring images.
     blocks : "auto" or float, optional

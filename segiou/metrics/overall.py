@@ -276,7 +276,7 @@ def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None
     Raises
     ------
     ValueError
-        If the shapes differ or a value lies outside [0, 1].
+        If the shapes differ or a value is outside [0, 1].
 
     References
     ----------
@@ -307,7 +307,7 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
     Raises
     ------
     ValueError
-        If the shapes differ or a value lies outside [0, 1].
+        If the shapes differ or a value is outside [0, 1].
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many images give intervals of a wanted width, with the command ``plan``."""
+"""Number of images for intervals of a given width, with the command ``plan``."""
 
 from segiou._support import lazy_face
 

@@ -1,4 +1,4 @@
-"""How many images give intervals of a wanted width, by those of a run."""
+"""Number of images for intervals of a given width, estimated from a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RELIABLE_FROM = 50
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """The number of units that gives a score an interval of the wanted width.
+    """The number of units that gives a score an interval of the given width.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class SampleSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SampleSizes(OverUnits, Finding):
-    """Numbers of units that give intervals of a wanted width.
+    """Numbers of units that give intervals of a given width.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def sample_sizes(
     protocol: Protocol | str | None = None,
     aggregate: Aggregate | None = None,
 ) -> SampleSizes:
-    """Numbers of images of the same kind that give intervals of a wanted width.
+    """Numbers of images of the same kind that give intervals of a given width.
 
     The answer for a score, and for each class, is the least n with t √(U/n) e ≤ h, where e is the
     jackknife standard error over the U units of the run, h the wanted half-width, and t Student's

@@ -1,4 +1,4 @@
-"""Figures for the column of a paper, readable in colour and in black and white.
+"""Figures as wide as a column of a paper, readable in colour and in black and white.
 
 Every function draws into the given :class:`matplotlib.axes.Axes`, or into a new
 figure 3.3 inches wide, which becomes the current one of pyplot, and returns the axes.

@@ -136,7 +136,7 @@ def label_components(
     Raises
     ------
     TypeError
-        If the array does not hold integers.
+        If the array does not contain integers.
     ValueError
         If it does not have two or three axes, or an option does not suit them.
 

@@ -79,7 +79,7 @@ class LabelCodes:
         Raises
         ------
         TypeError
-            If an array does not hold integers or bool.
+            If an array does not contain integers or bool.
         ValueError
             If the shapes differ, or the arrays do not have two axes.
         UndeclaredValuesError

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 class Report(ReportNumbers):
     """Scores of one evaluation.
 
-    It renders as a table in a terminal (``print``) and in a notebook, and
-    writes itself as JSON, CSV, Markdown and HTML. Its numbers are exact: only
-    what people read (text, Markdown, notebook, page) is in per cent and rounded.
+    It is printed as a table, rendered in notebooks, and written as JSON, CSV,
+    Markdown, LaTeX and HTML. Numbers are fractions in full precision; only human-readable
+    output (text, Markdown, LaTeX, notebooks, pages) has rounded percentages.
 
     Attributes
     ----------
@@ -57,33 +57,33 @@ class Report(ReportNumbers):
     protocol : Protocol
         Rules of the means.
     include : ndarray of bool, shape (C,)
-        False where a class is left out of the means; it still counts.
+        Whether each class is included in the means. Excluded classes are still counted.
     counted : ConfusionCounts, optional
         The counts with the pixels that the protocol ignores.
     per_image : Counts of shape (N, C), optional
-        Counts of each image, where they were kept.
+        Counts of each image, if they were kept.
     groups : tuple of (str, tuple of int)
-        Unions of classes that are reported too.
+        Unions of classes that are also reported.
     title : str
         Title of the report.
     provenance : mapping
-        How it was made: files, options.
+        Its origin: files and options.
     intervals : Intervals, optional
         Intervals of the mean and of each class's IoU.
     more_intervals : tuple of Intervals
-        Those of other scores of pixels, and of groups, such as ``run.intervals("iou:vehicle")``.
+        Intervals of other pixel scores and of groups, such as ``run.intervals("iou:vehicle")``.
     tables : tuple of ScoreTable
-        What other measures found.
+        Tables of the measures.
     measured_scores : tuple of ScoreValues
         Scores of the measures.
     worst_images : WorstImages, optional
-        Images with the lowest scores, to be listed too.
+        Images with the lowest scores, to be listed.
     left_out : int
         Pairs and files that could not be scored, or lacked their counterpart.
     ids : tuple of str
         Names of the images of ``per_image``.
     steps : tuple of NextStep, optional
-        What :attr:`next_steps` gives, where the images that they name are known.
+        The value of :attr:`next_steps`, if it is known.
     threshold_gains : tuple of ThresholdGain
         Thresholds of scores that would raise IoU.
     image_cautions : tuple of ImageCaution

@@ -207,7 +207,7 @@ class Run(RunCounts):
         return confidence_intervals(self, metric, groups=groups, protocol=protocol, **options)
 
     def sample_sizes(self, half_width: float, metric: Metric = "iou", **options: Any) -> Any:
-        """Numbers of images of the same kind that give intervals of a wanted width.
+        """Numbers of images of the same kind that give intervals of a given width.
 
         Parameters
         ----------

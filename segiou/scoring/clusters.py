@@ -61,7 +61,7 @@ def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.in
     Raises
     ------
     TypeError
-        If the matrix does not hold integers.
+        If the matrix does not contain integers.
     ValueError
         If it is not a matrix, a number is negative, or ``how`` is unknown.
 

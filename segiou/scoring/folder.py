@@ -201,7 +201,7 @@ def score_folder(
         Other measures, or their keys.
     surfaces : SurfaceOptions, str or bool, optional
         Surface distances to compute, in 2-D and 3-D. A convention such as
-        ``"medpy"`` is that of a tool; True uses segiou's own.
+        ``"medpy"`` selects the definitions of a tool; True selects segiou's.
     spacing : sequence of float, optional
         Pixel size along each axis for surfaces and the minimum size of
         objects, overriding the files.

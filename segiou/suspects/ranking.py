@@ -66,17 +66,17 @@ def find_suspects(
     A region is a connected set of pixels with one label and a different prediction.
     Its score, share · √(extent · whole) · margin², is high if most pixels that are
     confused in this way are in this region, if it is large, and if it is a whole
-    object. Nothing here shows that a label is wrong: unusual errors of the model
-    rank equally high.
+    object. A high rank does not show that a label is wrong, because unusual errors of
+    the model rank equally high.
 
     Parameters
     ----------
     *runs : Run
-        The first is ranked. With the measure ``suspects`` its regions are; otherwise
-        its images are, by their confusion matrices. Regions that no other run
-        confirms sink.
+        The first run is ranked: its regions, if it has the measure ``suspects``, or
+        its images, by their confusion matrices. Regions that no other run has rank
+        lower.
     first : int
-        Number of entries; at most all.
+        Maximum number of entries.
     all_regions : bool
         Whether each region is an entry, instead of each image with its first region.
     max_extent : float
@@ -97,8 +97,8 @@ def find_suspects(
         ``right`` or ``unclear``), as :meth:`Suspects.to_csv` writes it. Reviewed
         regions come last, except in a random sample.
     random_sample : int, optional
-        List so many of the ``first`` entries, drawn at random; only then the share of
-        wrong masks has an interval.
+        List this many of the ``first`` entries, sampled at random. Only then does the
+        share of wrong masks have an interval.
     seed : int
         Random seed of the sample.
 

@@ -101,8 +101,8 @@ def compare(
         :func:`segiou.inference.intervals.confidence_intervals`; ``"auto"`` uses
         the per-image differences between the models.
     resamples, permutations, seed : int
-        Number of resamples of a bootstrap or a ranking; most permutations; seed
-        of the random numbers. At most 1 000 000 resamples or permutations.
+        Number of resamples of a bootstrap or a ranking; maximum number of
+        permutations; seed of the random numbers. At most 1 000 000 resamples or permutations.
     level : float
         Level of the intervals; 1 − level is the significance level of p.
     method : {"permutation", "percentile", "bca"}

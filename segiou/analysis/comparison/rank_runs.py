@@ -91,7 +91,7 @@ def rank(
         error (the default), leave them out for this model, or replace them by
         a score. In ``"rank-then-aggregate"`` they rank last. Runs may lack
         images if this is set, or ranks are aggregated. An infinite distance, of
-        a missed structure, is a score; a replacement replaces it too.
+        a missed structure, is a score, but a replacement also replaces it.
     ties : {"min", "max", "average"}
         Rank of equal values: the best, the worst, or the mean of their places.
     alpha : float
@@ -113,7 +113,7 @@ def rank(
     ------
     TypeError, ValueError
         If the runs cannot be ranked, a score is missing, or the stability of a
-        ranking by medians is asked for.
+        ranking by medians is requested.
 
     References
     ----------

@@ -47,7 +47,7 @@ def boundary_counts(
     Raises
     ------
     TypeError
-        If an array does not hold integers or bool.
+        If an array does not contain integers or bool.
     ValueError
         If the shapes differ or are not (H, W), or ``num_classes`` is less than 1.
     UndeclaredValuesError

@@ -60,7 +60,7 @@ class BoundaryCounts:
     Raises
     ------
     TypeError
-        If the table does not hold integers.
+        If the table does not contain integers.
     ValueError
         If the length of its last axis does not match the options, or a count is
         negative.

@@ -257,7 +257,7 @@ def cell_scores(truth_ids: Any, pred_ids: Any) -> CellScores:
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes differ.
 

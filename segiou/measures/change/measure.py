@@ -64,7 +64,7 @@ def change_scores(matrix: Any) -> ChangeScores:
     Raises
     ------
     TypeError
-        If the matrix does not hold integers.
+        If the matrix does not contain integers.
     ValueError
         If it is not square, or a number is negative.
 

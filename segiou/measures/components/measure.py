@@ -43,7 +43,7 @@ def component_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes differ.
 

@@ -80,7 +80,7 @@ def lesion_scores(
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If shapes differ, or an option has a wrong value.
 
@@ -145,7 +145,7 @@ def object_scores(
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If shapes differ, an id is negative, or an option has a wrong value.
 

@@ -258,7 +258,7 @@ class PanopticCounts(ObjectCounts):
         Raises
         ------
         TypeError
-            If an array does not hold integers.
+            If an array does not contain integers.
         ValueError
             If shapes differ, a value is undeclared, or an id is out of range.
         """

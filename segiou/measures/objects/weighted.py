@@ -97,7 +97,7 @@ class InstanceCounts(ObjectCounts):
         Raises
         ------
         TypeError
-            If an array does not hold integers.
+            If an array does not contain integers.
         ValueError
             If shapes differ, a value is undeclared, or an object number is
             negative or 2^32 or more.
@@ -223,7 +223,7 @@ def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float]
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes of an image differ, or a truth value is not a label id.
 

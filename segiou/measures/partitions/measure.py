@@ -61,7 +61,7 @@ def partition_scores(
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes differ or the rule is unknown.
 

@@ -133,7 +133,7 @@ def surface_scores(
     Raises
     ------
     TypeError
-        If an array does not hold integers.
+        If an array does not contain integers.
     ValueError
         If the shapes differ or do not have two or three axes, a spacing is not
         positive, a tolerance is negative, or the convention is unknown.
