@@ -409,7 +409,7 @@ PAGE = PAGE_PATH.read_text(encoding="utf-8")
 
 
 @pytest.mark.needs(
-    *("checks", "explorer", "maps", "planning"),
+    *("checks", "explorer", "maps", "planning", "raters"),
     *("measures.lesions", "measures.surfaces", "measures.topology"),
 )
 def test_every_file_of_the_page_exists():

@@ -1,7 +1,8 @@
 """Command-line options: parsers and help, generated from tables ``options.txt``.
 
 The table of this package starts with the commands; brackets list the options of their short help.
-Each kind of scores has a table in its folder, whose headings are keys of measures. A heading names
+Each feature has a table in its folder with the options of its command alone, and each kind of
+scores has one whose headings are keys of measures. A heading names
 a section of the help and the commands that have it. Lines below it are options and their help. The
 value follows the option: ``{a,b}`` is a choice, ``[…]`` is optional (with its value if omitted
 after ``=``), ``...`` is repeatable; options without a value are flags. Words without hyphens are
@@ -324,7 +325,9 @@ def _color_help(text: str) -> str:
 def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """The arguments of a command: heading, option names, settings for argparse."""
     heading, wanted = "", False
-    for line in _all_lines():
+    package = _package(command)
+    own = [] if package == "cli" else _lines(_table(f"{_FOLDER}/../{package}"))
+    for line in (*own, *_all_lines()):
         if not line.startswith(" "):
             heading, _, commands = line.partition(":")
             wanted = command in commands.split()
