@@ -117,7 +117,7 @@ def without_credentials(text: str) -> str:
 
 
 class Nouns(NamedTuple):
-    """What a pixel and an image are called."""
+    """Names of a pixel and an image, such as voxel and case."""
 
     pixel: str
     image: str

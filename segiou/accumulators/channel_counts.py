@@ -108,7 +108,7 @@ class ChannelCounts(PixelAccumulator):
 
     @property
     def pixels(self) -> int:
-        """Pixels seen, ignored ones included."""
+        """Pixels counted, including ignored ones."""
         return int(self._cells[:, 0].sum())
 
     def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:

@@ -248,7 +248,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     @property
     def pixels(self) -> int:
-        """Pixels seen, ignored ones included."""
+        """Pixels counted, including ignored ones."""
         return int(self._cells.sum())
 
     def _tally(self, cells: NDArray[np.int64]) -> ConfusionCounts:

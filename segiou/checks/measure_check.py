@@ -67,7 +67,7 @@ class MeasureCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing has to be changed."""
+        """Whether there are no findings."""
         return not self.findings
 
     def to_dict(self) -> dict[str, Json]:

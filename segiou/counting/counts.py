@@ -365,7 +365,7 @@ class ConfusionCounts:
 
     @property
     def pixels(self) -> NDArray[np.int64]:
-        """Pixels seen, ignored ones included."""
+        """Pixels counted, including ignored ones."""
         return self.valid + self.ignored
 
     def group_counts(

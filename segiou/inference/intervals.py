@@ -177,7 +177,7 @@ class OverUnits:
         return "percentile" if is_mean else self.method
 
     def units_sentences(self) -> list[str]:
-        """Why these are the units."""
+        """Reasons for the choice of units."""
         if self.dependence is not None:
             return self.dependence.sentences(self._image)
         said = [self.independence] if self.independence else []

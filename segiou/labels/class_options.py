@@ -97,7 +97,7 @@ class ClassOptions:
 
     @property
     def num_classes(self) -> int:
-        """C."""
+        """Number of classes, C."""
         return self.labels.num_classes
 
     @property

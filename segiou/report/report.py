@@ -334,7 +334,7 @@ class Report(ReportNumbers):
         return formats.to_pandas(self)
 
     def save(self, path: str | Path, *, format: str | None = None) -> Path:
-        """Write the report; whole or not at all.
+        """Write the report atomically.
 
         Parameters
         ----------

@@ -121,7 +121,7 @@ class ReportNumbers(Drawable):
 
     @property
     def _nouns(self) -> Nouns:
-        """What a pixel and an image are called."""
+        """Names of a pixel and an image, such as voxel and case."""
         return nouns(self.unit)
 
     @property
@@ -156,7 +156,7 @@ class ReportNumbers(Drawable):
 
     @property
     def mean_iou_if_missed(self) -> float:
-        """Mean IoU if these pixels counted as missed."""
+        """Mean IoU if undeclared predictions that the protocol ignores counted as missed."""
         counts = self.counts if self.counted is None else self.counted.counts
         return self.protocol.mean(metrics.iou, counts, include=self.include).value
 

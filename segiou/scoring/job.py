@@ -336,7 +336,7 @@ class Job(Options):
 
     @property
     def for_empty(self) -> tuple[str, str]:
-        """What stores an empty image in the truth and predictions, if it may be missing."""
+        """The entry of an empty image in the truth and in the predictions, if it may be missing."""
         if self.reading.class_files is not None:
             return ("one file of zeros",) * 2
         truth, pred = (getattr(place_of(source), "for_empty", "") for source in self.sources)

@@ -81,7 +81,7 @@ class Region(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What identifies it in the file of a review."""
+        """Identifier in the table of a review."""
         return (self.image, self.label, self.suggestion, self.box_text)
 
     def to_dict(self) -> dict[str, Json]:
@@ -186,7 +186,7 @@ class Suspects(Finding):
 
     @property
     def nouns(self) -> Nouns:
-        """What a pixel and an image are called."""
+        """Names of a pixel and an image, such as voxel and case."""
         return nouns(self.unit)
 
     @property

@@ -336,7 +336,7 @@ class ScoreHistogram(TableAccumulator, Drawable):
 
     @property
     def undefined(self) -> dict[str, str]:
-        """Why curves of a class are undefined, by class."""
+        """Reasons why curves are undefined, by class."""
         reasons = {}
         pixels = self.counts.sum(1).tolist()
         for name, (negative, positive) in zip(self.class_names, pixels, strict=True):

@@ -220,7 +220,7 @@ def average_precision(objects: NDArray[Any]) -> Floats:
 
 
 def cell_scores(truth_ids: Any, pred_ids: Any) -> CellScores:
-    """Scores of the cells of one image by the rules of four tools, whose numbers differ.
+    """Scores of the cells of one image, as defined by four tools.
 
     Parameters
     ----------

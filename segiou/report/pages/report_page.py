@@ -370,7 +370,7 @@ def _advice(table: ImageTable | None, shown: int, image: str) -> list[str]:
 def write_html(
     path: str | Path, report: Report, *, overwrite: bool = False, **options: Any
 ) -> Path:
-    """Write the page of a report, whole or not at all.
+    """Write the page of a report atomically.
 
     Parameters
     ----------
