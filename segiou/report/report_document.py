@@ -176,7 +176,7 @@ def _gap_text(report: Report) -> str:
     imbalance = report.pixel_accuracy - report.mean_accuracy
     false_positives = report.mean_accuracy - report.mean_iou
     parts = f"{points(imbalance)} from class imbalance, {points(false_positives)} from"
-    return f"{text} ({parts} false positives)"
+    return f"{text}: {parts} false positives"
 
 
 def worst_title(report: Report, worst: WorstImages) -> str:
