@@ -264,11 +264,15 @@ def test_a_reference_slice_replaces_the_rest():
         slices(run, by=third, groups="none", against="dust")
 
 
-def test_classes_on_slices_are_slices_of_the_class():
-    run = made("A", IDS, LIFT)
-    found = slices(run, by=TIME, groups="none", by_class=True)
+OTHER = [made("B", IDS, 0.3 * LIFT, seed=1)]
+
+
+@pytest.mark.parametrize("others", [[], pytest.param(OTHER, marks=pytest.mark.gate)])
+def test_classes_on_slices_are_slices_of_the_class(others):
+    runs = made("A", IDS, LIFT), *others
+    found = slices(*runs, by=TIME, groups="none", by_class=True)
     assert found.tests == 4  # the mean and three classes, of two complements
-    alone = slices(run, by=TIME, groups="none", metric="iou:pole")["slice=night"]
+    alone = slices(*runs, by=TIME, groups="none", metric="iou:pole")["slice=night"]
     one = found["slice=night, class=pole"]
     assert (one.score, one.low, one.high) == pytest.approx((alone.score, alone.low, alone.high))
     assert (one.gap.value, one.gap.low, one.gap.p) == pytest.approx(
