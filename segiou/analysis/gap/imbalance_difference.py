@@ -224,8 +224,10 @@ def explain_runs(
     same: SameImages, counts: Sequence[Counts], names: tuple[str, str]
 ) -> ImbalanceDifference:
     """Explain the differences of two models, from their counts on the same images."""
+    first, second = counts
     return explain_difference(
-        *counts,
+        first,
+        second,
         same.class_names,
         names=names,
         include=same.include,
