@@ -311,10 +311,17 @@ class Intervals(OverUnits, Finding):
             f"{them}, the mean is {truth}"
         )
 
-    def cautions(self) -> list[str]:
-        """Limits of the intervals of the score and of the classes."""
+    def cautions(self, *, options: bool = True) -> list[str]:
+        """Limits of the intervals of the score and of the classes.
+
+        Parameters
+        ----------
+        options : bool
+            Whether to name the options that remove a limit.
+        """
         first = self.caution()
-        return ([] if first is None else [text.capital(str(first))]) + self.class_cautions()
+        said = [] if first is None else [str(first) if options else f"{first.text}."]
+        return [*map(text.capital, said), *self.class_cautions()]
 
     def class_cautions(self) -> list[str]:
         """Limits of bootstrap intervals of single classes."""

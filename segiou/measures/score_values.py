@@ -164,24 +164,16 @@ class ScoreValues(Quantity):
         if self.limits and (ends := self.limits[index]) is not None:
             yield from ((f"{self.name}_low", ends[0]), (f"{self.name}_high", ends[1]))
 
-    def to_dict(self, intervals: Any = None) -> dict[str, Json]:
-        """Plain values with limits of intervals.
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values with the limits of their intervals."""
+        limits = dict(zip((*self.rows, ""), self.limits, strict=False))
 
-        Parameters
-        ----------
-        intervals : Intervals, optional
-            Intervals of the score.
-        """
-        ends = [] if intervals is None else [intervals.overall, *intervals.classes]
-        limits = {"" if i == 0 else interval.name: interval for i, interval in enumerate(ends)}
+        def limited(value: float, name: str) -> dict[str, Any]:
+            ends = limits.get(name)
+            return {"value": value, **dict(zip(("low", "high"), ends or (), strict=False))}
 
-        def with_limits(value: float, name: str) -> dict[str, Any]:
-            interval = limits.get(name)
-            ends = {} if interval is None else {"low": interval.low, "high": interval.high}
-            return {"value": value, **ends}
-
-        rows: Any = {name: with_limits(value, name) for name, value in self.rows.items()}
-        whole = with_limits(self.value, "")
+        rows: Any = {name: limited(value, name) for name, value in self.rows.items()}
+        whole = limited(self.value, "")
         return {**self.described(), **whole, "classes": self.classes, "rows": rows}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -103,7 +104,7 @@ def to_dict(report: Report) -> ReportDict:
         "threshold_gains": [gain.to_dict() for gain in report.threshold_gains],
         "image_cautions": [caution.to_dict() for caution in report.image_cautions],
         "scores": {
-            name: score.to_dict(report.intervals_of(name))
+            name: replace(score, intervals=report.intervals_of(name)).to_dict()
             for name, score in report.scores_by_name.items()
         },
         "classes": [row.to_dict() for row in report.classes],

@@ -54,12 +54,6 @@ def interval_text(intervals: Intervals) -> str:
     return f"{interval_name(intervals.level)} {limits}, {intervals.units_text}"
 
 
-def page_cautions(intervals: Intervals) -> list[str]:
-    """Limits of the intervals, without options, which readers of a page do not have."""
-    first = intervals.caution()
-    return ([] if first is None else [f"{capital(first.text)}."]) + intervals.class_cautions()
-
-
 def other_methods(report: ReportNumbers) -> list[str]:
     """Methods of intervals of measures that differ from that of IoU."""
     titles: dict[str, list[str]] = {}

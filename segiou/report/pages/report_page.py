@@ -37,7 +37,7 @@ from segiou.report.pages.parts import (
 from segiou.report.pages.picture_masks import Reader
 from segiou.report.report import Report
 from segiou.report.report_document import dice_title, worst_part, worst_title
-from segiou.report.wording import ignored_text, other_methods, page_cautions, skipped_text
+from segiou.report.wording import ignored_text, other_methods, skipped_text
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
@@ -187,7 +187,10 @@ def _verdict_context(
 
 
 def _interval_context(report: Report, drawn: Sequence[Intervals]) -> dict[str, Any]:
-    """The ends of the intervals that are drawn, their method and cautions."""
+    """The ends of the intervals that are drawn, their method and cautions.
+
+    Readers of a page have no options, which are advice for its author.
+    """
     of_iou = next((intervals for intervals in drawn if intervals.metric == "iou"), None)
     cautions = [] if of_iou is None else of_iou.cautions()
     methods = [] if of_iou is None else other_methods(report)
@@ -196,7 +199,7 @@ def _interval_context(report: Report, drawn: Sequence[Intervals]) -> dict[str, A
     return {
         "bounds": _bounds(report, drawn, of_iou),
         "advice": [*_background_advice(report), *(text for text in cautions if "--" in text)],
-        "cautions": [] if of_iou is None else page_cautions(of_iou),
+        "cautions": [] if of_iou is None else of_iou.cautions(options=False),
         "methods": methods,
     }
 
