@@ -28,7 +28,6 @@ from segiou.inference.scored_runs import clusters_of
 from segiou.labels.label_set import background_of
 from segiou.measures.score import overall_of
 from segiou.metrics.overall import pixel_accuracy
-from segiou.metrics.per_image import image_means
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import ratio
 from segiou.report.class_table import OF_PIXELS, ClassColumns, is_map, rank_of, rows_of, titled
@@ -294,9 +293,9 @@ def _bar(value: float) -> str:
 
 def _images(report: Report) -> Iterator[Part]:
     """The images with the lowest means; none without per-image counts."""
-    if report.per_image is None or not report.ids:
+    scores = report._image_means
+    if report.per_image is None or scores is None or not report.ids:
         return
-    scores = image_means(report.per_image, include=report.include)
     defined = scores[~np.isnan(scores)]
     if not defined.size:
         return

@@ -342,15 +342,20 @@ class ReportNumbers(Drawable):
         return image_level_means(self.per_image, include=self.include)
 
     @cached_property
+    def _image_means(self) -> Floats | None:
+        """Mean IoU of each image over the classes in its truth, (N,); None without their counts."""
+        counts = self.per_image
+        return None if counts is None else image_means(counts, include=self.include)
+
+    @cached_property
     def worst_image_intervals(self) -> dict[int, tuple[float, float]]:
         """Intervals of the means over the worst images, by percentage.
 
         Only if images are the units of the intervals, and from two worst images on.
         """
-        intervals = self.intervals_or_default
-        if intervals is None or intervals.unit != "image" or self.per_image is None:
+        intervals, values = self.intervals_or_default, self._image_means
+        if intervals is None or intervals.unit != "image" or values is None:
             return {}
-        values = image_means(self.per_image, include=self.include)
         limits = {q: worst_mean_limits(values, q, level=intervals.level) for q in QUANTILES}
         return {q: ends for q, ends in limits.items() if not np.isnan(ends[0])}
 

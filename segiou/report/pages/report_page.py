@@ -17,7 +17,7 @@ from segiou._support.output_folder import OutputFolder
 from segiou._support.text import capital, nouns
 from segiou.analysis.gap.steps import top_steps
 from segiou.labels.label_set import LabelSet, hex_color
-from segiou.metrics.per_image import image_means, worst_mean
+from segiou.metrics.per_image import worst_mean
 from segiou.metrics.ratio import Floats
 from segiou.report.class_table import COUNTS, class_columns, column_of, terms_of, titled
 from segiou.report.measured import score_part, shown
@@ -450,9 +450,8 @@ def _dumbbells(report: Report) -> dict[str, Any]:
 
 def distribution(report: Report) -> dict[str, Any] | None:
     """The distribution of mean IoU over images; None if their counts were not kept."""
-    if report.per_image is None:
+    if (scores := report._image_means) is None:
         return None
-    scores = image_means(report.per_image, include=report.include)
     defined = np.sort(scores[~np.isnan(scores)])
     if not defined.size:
         return None
