@@ -163,7 +163,8 @@ def exclude_classes(run: Run, parsed: argparse.Namespace) -> Run:
     """The run without the classes of ``--exclude`` in means, and a note on absent ones."""
     chosen = run.excluding(parsed.exclude)
     if not parsed.quiet:
-        for text in unused_classes(run, {*chosen.options.exclude} - {*run.options.exclude}):
+        excluded = {*chosen.options.exclude} - {*run.options.exclude}
+        for text in unused_classes(run, excluded, protocol=getattr(parsed, "protocol", None)):
             note(text)
     return chosen
 

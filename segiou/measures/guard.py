@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from segiou._support.optional import plugin_package
-from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Layout, Parts, check_layout
 from segiou.measures.score import Score
 
@@ -116,12 +115,13 @@ def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[
 
 
 def _apart(argument: Any) -> Any:
-    """A pair of masks, or a list of them, that a measure may write into."""
-    if isinstance(argument, MaskPair):
+    """Masks, counts or sums that a measure may write into, so that those of segiou do not change."""
+    if hasattr(argument, "apart"):
         return argument.apart()
-    if isinstance(argument, list) and all(isinstance(pair, MaskPair) for pair in argument):
-        return [pair.apart() for pair in argument]
-    return argument
+    if isinstance(argument, list):
+        return [*map(_apart, argument)]
+    is_numbers = isinstance(argument, np.ndarray) or hasattr(argument, "tocsr")
+    return argument.copy() if is_numbers else argument
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def _guarded_function(owner: Any, score: Score, name: str, function: Any) -> Cal
 
     def call(argument: Any) -> Any:
         with naming(owner, where):
-            values = _checked_values(name, function(argument), argument, width)
+            values = _checked_values(name, function(_apart(argument)), argument, width)
             if name in _VALUES and not score.unit and np.isinf(values).any():
                 msg = (
                     "it must return finite numbers, or NaN if the score is undefined, not infinity"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -93,11 +94,14 @@ class MaskPair:
         Copies, because several libraries refuse arrays that are read-only; scores are too large
         for that.
         """
-        mask = None if self.mask is None else np.array(self.mask)
-        scores = None if self.scores is None else _read_only(self.scores)
-        return replace(
-            self, truth=np.array(self.truth), pred=np.array(self.pred), mask=mask, scores=scores
-        )
+        arrays: dict[str, Any] = {
+            "truth": np.array(self.truth),
+            "pred": np.array(self.pred),
+            "mask": None if self.mask is None else np.array(self.mask),
+            "tally": deepcopy(self.tally),
+            "scores": None if self.scores is None else _read_only(self.scores),
+        }
+        return replace(self, **arrays)
 
     @cached_property
     def codes(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -120,6 +121,10 @@ class Parts:
         self.number: int = number
         self._arrays: dict[str, NDArray[Any]] = dict(arrays)
         self._sizes: dict[str, NDArray[np.int64]] = dict(sizes)
+
+    def apart(self) -> Parts:
+        """The same with arrays of its own."""
+        return deepcopy(self)
 
     def of_places(self, layout: Layout, places: Sequence[int]) -> Parts:
         """The parts with some of the places along the first axis of every array.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -54,6 +55,10 @@ class Counted:
     _values: dict[str, ScoreValues] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def apart(self) -> Counted:
+        """The same with arrays of its own."""
+        return replace(self, total=self.total.apart(), tally=deepcopy(self.tally))
 
     def values_of(self, score: Score) -> ScoreValues:
         """A score of all images with its intervals; evaluated once.

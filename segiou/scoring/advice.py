@@ -23,6 +23,7 @@ from segiou.masks.sources.class_files import binary_area
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.opening import open_source
 from segiou.masks.sources.pairing import Pair, Pairing
+from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.run import Run
 from segiou.scoring.file_pairs import only_pair_text
 from segiou.scoring.job import Job
@@ -140,8 +141,9 @@ def annotations_text(job: Job, problems: Sequence[Problem]) -> str:
     photographs = [problem.where for problem in problems if problem.text.startswith(_PHOTOGRAPH)]
     if not photographs or len(photographs) < len(problems):
         return ""
+    photograph = Path(photographs[0])
     for source in map(place_of, job.sources):
-        if not isinstance(source, LocalFolder) or not photographs[0].startswith(source.root):
+        if not isinstance(source, LocalFolder) or Path(source.root) not in photograph.parents:
             continue
         files = sorted(path for path in Path(source.root).glob("*") if path.suffix in _ENDINGS)
         for path in files[:_TRIED]:
@@ -226,13 +228,20 @@ def unused_options(job: Job, pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def unused_classes(
-    run: Run, exclude: Iterable[int], ignored: Collection[int] = ()
+    run: Run,
+    exclude: Iterable[int],
+    ignored: Collection[int] = (),
+    protocol: Protocol | str | None = None,
 ) -> Iterator[str]:
     """A sentence for ignored values and for each excluded class that no pixel of a run has."""
     if not len(run):
         return
-    if ignored and not run._tally.cells.ignored:
+    rule = load_protocol(run.protocol if protocol is None else protocol)
+    if ignored and rule.ignored != "exclude" and not run._tally.cells.ignored:
         yield unused_values(ignored, "truth mask")
+    # Means of other protocols, and of measures that score empty masks, include absent classes.
+    if run.plans or {rule.absent, rule.absent_dice} - {"skip", None}:
+        return
     seen = run._tally.counts.truth + run._tally.counts.pred > 0
     for name in (run.class_names[c] for c in exclude if not seen[c]):
         where = "no pixel of truth or prediction belongs to it"

@@ -61,11 +61,14 @@ class SizePlan(Plan):
             with np.errstate(invalid="ignore", divide="ignore"):
                 return sums.min(-1) / sums.max(-1)
 
+        def numbers(parts):
+            {numbers}
+            return parts["sizes"]
+
         {scores}
-        return {{"{score}": Score.of_classes(
-            "{score}", "size", self.classes, lambda parts: parts["sizes"], share)}}
+        return {{"{score}": Score.of_classes("{score}", "size", self.classes, numbers, share)}}
 '''
-PARTS = dict.fromkeys(("top", "plan", "layout", "count", "evaluate", "scores"), "pass")
+PARTS = dict.fromkeys(("top", "plan", "layout", "count", "numbers", "evaluate", "scores"), "pass")
 
 
 @pytest.fixture
@@ -373,6 +376,28 @@ def test_a_measure_that_writes_into_masks_changes_its_own_copy(install, array):
     assert run.total().matrix.tolist() == [[2, 0], [1, 2]]
     # Both classes differ by one pixel.
     assert run.report().score("volume_error") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("parts", "ratio"),
+    [
+        # Each class has 12 pixels on one side and 20 on the other.
+        ({"count": "pair.tally.table[0] = 0"}, 12 / 20),
+        ({"evaluate": "sums[..., 0, 0] *= 2"}, 20 / 24),
+        ({"numbers": 'parts["sizes"][:, 0, 0] *= 2'}, 20 / 24),
+    ],
+)
+def test_a_measure_that_writes_into_numbers_changes_its_own_copy(install, parts, ratio):
+    truth = np.array([[[0, 1, 1, 1]], [[0, 1, 0, 1]]] * 4)
+    pred = np.array([[[0, 0, 1, 1]], [[0, 1, 0, 0]]] * 4)
+    install(**parts)
+    run = segiou.score(truth, pred, labels=2, measures=["sizes"])
+    assert run.total().matrix.tolist() == [[12, 0], [8, 12]]
+    for _ in range(2):
+        score, intervals = run.report().score, run.intervals("size_ratio")
+        assert [score("size_ratio", row) for row in run.class_names] == [ratio, 12 / 20]
+        assert [row.value for row in intervals.classes] == [ratio, 12 / 20]
+        assert intervals.overall.value == pytest.approx((ratio + 12 / 20) / 2)
 
 
 def test_a_measure_cannot_write_into_scores(install):

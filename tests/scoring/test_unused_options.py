@@ -156,6 +156,28 @@ def test_values_and_classes_that_no_mask_has_are_noted(tmp_path, options, names)
 
 @pytest.mark.filterwarnings("error:.*no effect")
 @pytest.mark.filterwarnings("ignore:ignore includes values of the declared class")
+@pytest.mark.parametrize(
+    ("protocol", "option", "absent"),
+    [
+        ("sklearn", "exclude", 0),
+        ("paddleseg", "exclude", 1),
+        ("torchvision", "exclude", np.nan),
+        ("semantickitti", "exclude", 0),
+        ("semantickitti", "ignore", 0),
+    ],
+)
+def test_absent_classes_that_protocols_average_are_not_noted(tmp_path, protocol, option, absent):
+    places, options = written(tmp_path, "a.png"), {"labels": ["a", "b", "z"], "protocol": protocol}
+    sides = [(TRUTH == c, PRED == c) for c in (0, 1)]
+    ious = [(t & p).sum() / (t | p).sum() for t, p in sides]
+    usual = segiou.score_folder(*places, **options).report()
+    assert usual.mean_iou == pytest.approx((sum(ious) + absent) / 3, nan_ok=True)
+    chosen = segiou.score_folder(*places, **options, **{option: 2}).report()
+    assert chosen.mean_iou == pytest.approx(sum(ious) / 2)
+
+
+@pytest.mark.filterwarnings("error:.*no effect")
+@pytest.mark.filterwarnings("ignore:ignore includes values of the declared class")
 def test_values_that_masks_have_are_not_noted(tmp_path):
     segiou.score_folder(*written(tmp_path, "a.png"), labels=2, ignore=1)
 
@@ -174,6 +196,8 @@ def test_the_command_line_notes_values_and_classes(tmp_path, capsys):
         main([*command, "--run", run + "2"]) == main(["report", run + "2", "--exclude", "z"]) == 0
     )
     assert excluded in " ".join(capsys.readouterr().err.split())
+    assert main(["report", run + "2", "--exclude", "z", "--protocol", "sklearn"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_raters_note_ignored_values_that_no_mask_has(recwarn):

@@ -86,9 +86,10 @@ class YoloFolder:
         """Text files by relative path, also those that are missing because they are empty."""
         root, folder = Path(self.root), self._folders()[0]
         images = _by_name(folder, _IMAGES)
-        if several := [paths for paths in images.values() if len({*map(_size, paths)}) > 1]:
-            msg = f"{several[0][0]}: differs in size from {several[0][1]}; keep one of the images"
-            raise ValueError(msg)
+        for first, *others in images.values():
+            if other := next((path for path in others if _size(path) != _size(first)), None):
+                msg = f"{first}: differs in size from {other}; keep one of the images"
+                raise ValueError(msg)
         texts = _by_name(root, (".txt",))
         if doubled := [paths for paths in texts.values() if len(paths) > 1]:
             msg = f"{doubled[0][0]}: has the name of {doubled[0][1]}; keep one"
