@@ -324,7 +324,8 @@ class RunWriter:
         RunFileError
             If the file was replaced.
         """
-        file = RunFile.open(self.path)
+        # No installed package may define the measures.
+        file = RunFile.open(self.path, [plan.measure for plan in self.header.plans])
         # Compared as text, in which NaN equals NaN.
         headers = [json.dumps(header.to_dict()) for header in (file.header, self.header)]
         if headers[0] != headers[1] or file.totals != self._totals:

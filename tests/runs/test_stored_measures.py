@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import segiou
 from segiou.measures import Field, Measure, Parts, Plan, Score
@@ -69,6 +70,20 @@ def test_a_measure_without_a_package_is_read_where_it_is_passed(saved):
     assert again.parts("extent") == run.parts("extent")
     assert again.report().score("extent", "0") == 3 * 3
     assert "unread" not in again.provenance
+
+
+def test_folders_scored_into_a_file_keep_a_measure_without_a_package(tmp_path):
+    for side, images in (("truth", TRUTH), ("pred", PRED)):
+        (tmp_path / side).mkdir()
+        for i, image in enumerate(images):
+            Image.fromarray(image.astype(np.uint8)).save(tmp_path / side / f"{i}.png")
+    places, run = (tmp_path / "truth", tmp_path / "pred"), tmp_path / "run.sqlite"
+    options = {"labels": 2, "measures": [Mine(3)], "run": run}
+    first = segiou.score_folder(*places, **options, ids=["0"])
+    assert first.report().score("extent", "0") == 3 * 2
+    resumed = segiou.score_folder(*places, **options)
+    assert resumed.report().score("extent", "0") == 3 * 3
+    assert "unread" not in resumed.provenance
 
 
 def test_a_measure_of_a_missing_package_is_kept(saved, tmp_path):
