@@ -168,7 +168,7 @@ def test_values_and_classes_that_no_mask_has_are_noted(tmp_path, options, names)
 )
 def test_absent_classes_that_protocols_average_are_not_noted(tmp_path, protocol, option, absent):
     places, options = written(tmp_path, "a.png"), {"labels": ["a", "b", "z"], "protocol": protocol}
-    sides = [(TRUTH == c, PRED == c) for c in (0, 1)]
+    sides = [(c == TRUTH, c == PRED) for c in (0, 1)]
     ious = [(t & p).sum() / (t | p).sum() for t, p in sides]
     usual = segiou.score_folder(*places, **options).report()
     assert usual.mean_iou == pytest.approx((sum(ious) + absent) / 3, nan_ok=True)
