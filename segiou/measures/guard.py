@@ -115,7 +115,7 @@ def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[
 
 
 def _apart(argument: Any) -> Any:
-    """Masks, counts or sums that a measure may write into, so that those of segiou do not change."""
+    """Masks, counts or sums that a measure may write into: those of segiou do not change."""
     if hasattr(argument, "apart"):
         return argument.apart()
     if isinstance(argument, list):
