@@ -41,9 +41,11 @@ def own_keys() -> tuple[str, ...]:
 
 @cache
 def option_names() -> frozenset[str]:
-    """Names of the options of all commands, in the tables of the core and of segiou's measures."""
-    folders = files("segiou") / "cli", *(files("segiou") / "measures" / key for key in own_keys())
-    tables = [(folder / "options.txt").read_text("utf-8") for folder in folders]
+    """Names of the options of all commands, in the tables of features and of segiou's measures."""
+    root = files("segiou")
+    folders = *root.iterdir(), *(root / "measures" / key for key in own_keys())
+    places = [folder / "options.txt" for folder in folders if folder.is_dir()]
+    tables = [place.read_text("utf-8") for place in places if place.is_file()]
     names = {name for table in tables for name in findall(r"(?m)^  (?:-\w, )?--([\w-]+)", table)}
     return frozenset(name.replace("-", "_") for name in {*names, "help", "help-all", "version"})
 
