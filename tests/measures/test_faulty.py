@@ -114,9 +114,9 @@ OPTIONS = [
     "columns",
     "array_key",
     "per_case",
-    "model",
+    pytest.param("model", marks=pytest.mark.needs("raters")),
     pytest.param("topology_classes", marks=pytest.mark.needs("measures.topology")),
-    "no_open",
+    pytest.param("no_open", marks=pytest.mark.needs("explorer")),
     "help",
 ]
 
