@@ -390,12 +390,16 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def _unexpected(text: str, wanted: str) -> argparse.ArgumentTypeError:
+    """The error for the value of an option."""
+    return argparse.ArgumentTypeError(f"expected {wanted}, got {text!r}")
+
+
 def _class_values(text: str) -> list[int | str]:
     """Values or names of classes, separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     if text and not any(parts):
-        msg = f"expected values or names of classes, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise _unexpected(text, "values or names of classes")
     return [_number_or_name(part) for part in parts if part or not text]
 
 
@@ -409,8 +413,8 @@ def _number_or_name(text: str) -> int | str:
 def _count(text: str, least: int = 0) -> int:
     # Python rejects numbers with very many digits.
     if not is_digits(text) or len(text) > 1000 or int(text) < least:
-        msg = f"expected an integer ≥ {least}, got {text[:40]!r}"
-        raise argparse.ArgumentTypeError(msg)
+        wanted = f"an integer ≥ {least}"
+        raise _unexpected(text[:40], wanted)
     return int(text)
 
 
@@ -436,8 +440,7 @@ def _margin(text: str) -> float:
     """A loss of mean IoU that is tolerated."""
     margin = _difference(text)
     if not 0 <= margin < 1:
-        msg = f"expected a margin from 0 to below 1, e.g. 0.01 or 1% for 1 point, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise _unexpected(text, "a margin from 0 to below 1, e.g. 0.01 or 1% for 1 point")
     return margin
 
 
@@ -447,8 +450,7 @@ def _block_length(text: str) -> float | str:
     except ValueError:
         length = 0.0
     if text != "auto" and not 1 <= length < float("inf"):
-        msg = f"expected 'auto' or a number ≥ 1, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise _unexpected(text, "'auto' or a number ≥ 1")
     return length or text
 
 
@@ -456,23 +458,20 @@ def _shard(text: str) -> tuple[int, int]:
     part, _, parts = text.partition("/")
     are_numbers = is_digits(part) and is_digits(parts)
     if not are_numbers or not 1 <= _count(part) <= _count(parts):
-        msg = f"expected I/N with 1 ≤ I ≤ N, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise _unexpected(text, "I/N with 1 ≤ I ≤ N")
     return int(part), int(parts)
 
 
 def _address(text: str) -> str:
     if text and not is_digits(text.rpartition(":")[2]):
-        msg = f"expected an address with a port, e.g. tcp://host:8786, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise _unexpected(text, "an address with a port, e.g. tcp://host:8786")
     return text
 
 
 def _inches(text: str) -> float:
     width = _number(text)
     if not 1 <= width <= 100:
-        msg = f"expected a width from 1 to 100 inches, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise _unexpected(text, "a width from 1 to 100 inches")
     return width
 
 

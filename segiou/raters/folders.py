@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
@@ -230,10 +231,7 @@ class _Side(NamedTuple):
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
         read_as = read_by(reading, open_source(masks))
         source = StackedArrays(read_as) if reading.array_axes == STACKED else read_as
-
-        def read(path: str) -> tuple[NDArray[Any], Any]:
-            return _decoded(source, path, options, reading, segments)
-
+        read = partial(_decoded, source, options, reading, segments)
         return cls(files_of(source), read, options, source)
 
 
@@ -249,10 +247,10 @@ def _check_files(sides: Sequence[_Side], rows: Sequence[Sequence[str | None]]) -
 
 def _decoded(
     source: Source,
-    path: str,
     options: ClassOptions,
     reading: Reading,
     segments: Mapping[str, int],
+    path: str,
 ) -> tuple[NDArray[Any], Any]:
     data, _ = source.read(path)
     raw: RawMask = from_bytes(data, path)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_indent, check_kind, read_several
 from segiou._support.csv_text import csv_of
-from segiou._support.optional import compiled_parts, import_extra
+from segiou._support.optional import compiled_parts
 from segiou._support.text import plain
 from segiou.document.renderers import RENDERERS, rendered
 from segiou.measures.score_names import ScoreName, read_name
@@ -26,8 +26,6 @@ from segiou.metrics.pixel_scores import OF_CLASSES
 from segiou.report.measured import cells_by_row
 
 if TYPE_CHECKING:
-    import pandas
-
     from segiou.document.report_dict import ReportDict
     from segiou.measures.score_table import ScoreTable
     from segiou.report.report import Report
@@ -162,13 +160,6 @@ def to_json(
 def to_csv(report: Report, classes: ScoreTable, also: Iterable[Mapping[str, Any]] = ()) -> str:
     """One row per class, group or structure, and additional rows; undefined cells are empty."""
     return csv_of([*cells_by_row(report, classes), *also])
-
-
-def to_pandas(report: Report) -> pandas.DataFrame:
-    """One row per class or structure, indexed by name."""
-    pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
-    table: pandas.DataFrame = pd.DataFrame(cells_by_row(report, report.class_table))
-    return table.set_index("name")
 
 
 def check_scores(names: str | Sequence[str], measured: Iterable[str] = ()) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from segiou._support.arguments import check_flag, check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.numbers import percent
+from segiou._support.optional import import_extra
 from segiou._support.text import plural
 from segiou.document.renderers import rendered
 from segiou.measures.score_names import ScoreName
@@ -28,6 +29,7 @@ from segiou.report.class_table import (
     row_order,
     rows_of,
 )
+from segiou.report.measured import cells_by_row
 from segiou.report.report_numbers import ReportNumbers
 from segiou.report.wording import verdict
 
@@ -331,7 +333,9 @@ class Report(ReportNumbers):
         ImportError
             If pandas is not installed.
         """
-        return formats.to_pandas(self)
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+        table: pandas.DataFrame = pd.DataFrame(cells_by_row(self, self.class_table))
+        return table.set_index("name")
 
     def save(self, path: str | Path, *, format: str | None = None) -> Path:
         """Write the report atomically.
