@@ -111,18 +111,16 @@ def _score_columns(
 
 def pair_parts(comparison: Comparison, pair: PairComparison) -> Iterator[Line]:
     """Verdict, evidence and caution of a pair."""
-    first, *others = comparison.pair_sentences(pair)
-    yield Line(first, "bold")
-    yield from (Line(text, "yellow" if text.startswith("Caution:") else "") for text in others)
+    first, *others = comparison_text.claims(comparison, pair)
+    yield from (Line(first, "bold"), *map(Line, others))
+    yield from (Line(text, "yellow") for text in comparison_text.cautions(comparison, pair))
 
 
 def prose_parts(comparison: Comparison) -> Iterator[Line]:
     """Verdict and evidence of each pair as a paragraph of a paper, and its caution as a comment."""
     for pair in comparison.ordered_pairs:
-        texts = comparison.pair_sentences(pair)
-        cautions = [text for text in texts if text.startswith("Caution:")]
-        yield Line(" ".join(text for text in texts if text not in cautions), is_prose=True)
-        yield from (Line(text, "yellow") for text in cautions)
+        yield Line(" ".join(comparison_text.claims(comparison, pair)), is_prose=True)
+        yield from (Line(text, "yellow") for text in comparison_text.cautions(comparison, pair))
 
 
 def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:

@@ -297,7 +297,7 @@ class Comparison(OverUnits, Finding, Drawable):
         pair : PairComparison
             Two of the models.
         """
-        return comparison_text.opening(self, pair)
+        return [*comparison_text.claims(self, pair), *comparison_text.cautions(self, pair)]
 
     def limitations(self) -> list[str]:
         """Return the limitations of the images and models: independence and scope."""

@@ -24,12 +24,16 @@ _ROUNDED = 0.00005
 BASELINE = ("the baseline", "this run")
 
 
-def opening(comparison: Comparison, pair: PairComparison) -> list[str]:
-    """Verdict, evidence and at most one caution."""
-    lines = [verdict(comparison, pair), evidence(comparison, pair), coverage(comparison, pair)]
-    if (doubt := caution(comparison, pair)) is not None:
-        lines.append(f"Caution: {doubt}")
-    return [line for line in lines if line]
+def claims(comparison: Comparison, pair: PairComparison) -> list[str]:
+    """Verdict and evidence."""
+    texts = (make(comparison, pair) for make in (verdict, evidence, coverage))
+    return [text for text in texts if text]
+
+
+def cautions(comparison: Comparison, pair: PairComparison) -> list[str]:
+    """At most one caution."""
+    doubt = caution(comparison, pair)
+    return [] if doubt is None else [f"Caution: {doubt}"]
 
 
 def score_title(comparison: Comparison, pair: PairComparison) -> str:

@@ -134,13 +134,10 @@ def _words_context(comparison: Comparison, pair: PairComparison) -> dict[str, An
     method = [
         line.partition(": ") for line in comparison_text.method(comparison, pair, options=False)
     ]
-    evidence = (
-        comparison_text.evidence(comparison, pair),
-        comparison_text.coverage(comparison, pair),
-    )
+    verdict, *evidence = comparison_text.claims(comparison, pair)
     return {
-        "verdict": comparison_text.verdict(comparison, pair),
-        "evidence": [line for line in evidence if line],
+        "verdict": verdict,
+        "evidence": evidence,
         "caution": comparison_text.caution(comparison, pair),
         "significant": significant_text(comparison, pair),
         "contributions": comparison_text.contributions(comparison, pair),
