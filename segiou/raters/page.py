@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import nouns, plural
-from segiou.document.parts import Facts, Line, Table
+from segiou.document.parts import Facts, Table
+from segiou.raters.result import RaterAgreement, notes, verdicts
+from segiou.raters.votes import Votes
 from segiou.report.pages.page import feature_page
 from segiou.report.pages.pictures import grey_png
-
-if TYPE_CHECKING:
-    from segiou.raters.result import RaterAgreement
-    from segiou.raters.votes import Votes
 
 #: Most maps of a page, and the most pixels of their longer side.
 _MAPS, _LARGEST = 60, 320
@@ -97,12 +95,10 @@ def _shown(share: NDArray[Any]) -> tuple[NDArray[Any], str]:
 def raters_html(agreement: RaterAgreement, maps: CaseMaps) -> str:
     """The page: verdicts, agreement, pairs, and maps."""
     parts = [*agreement._parts()]
-    lines = [part.text for part in parts if isinstance(part, Line) and part.text]
-    bold = [part.text for part in parts if isinstance(part, Line) and part.style == "bold"]
     context = {
         "agreement": agreement,
-        "verdicts": bold,
-        "notes": [text for text in lines if text not in bold],
+        "verdicts": verdicts(agreement),
+        "notes": notes(agreement),
         "facts": next(part for part in parts if isinstance(part, Facts)).rows,
         "tables": [part for part in parts if isinstance(part, Table)],
         "maps": maps,

@@ -189,10 +189,9 @@ class RaterAgreement(Finding):
 
     def _parts(self) -> Iterator[Part]:
         """The verdict on the model, agreement of the experts, pairs per class, and scope."""
-        verdicts = [verdict(row, self) for row in self.against_model]
-        yield from (Line(text, "bold") for text in filter(None, verdicts))
-        if any(verdicts):
-            yield GAP
+        claims = verdicts(self)
+        yield from (Line(text, "bold") for text in claims)
+        yield from [GAP] if claims else []
         yield Facts(
             [
                 ("pairwise agreement", _ratio(self.agreement), _interval_text(self.agreement)),
@@ -250,7 +249,12 @@ def _nested(row: Any) -> dict[str, Any]:
     return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
 
 
-def verdict(row: ModelAgreement, result: RaterAgreement) -> str:
+def verdicts(result: RaterAgreement) -> list[str]:
+    """The verdict of each class that has one."""
+    return [*filter(None, (_verdict(row, result) for row in result.against_model))]
+
+
+def _verdict(row: ModelAgreement, result: RaterAgreement) -> str:
     """Whether the model disagrees with the experts more than they do among themselves."""
     value, low, high, cases = row.difference
     if math.isnan(value) or math.isnan(low):

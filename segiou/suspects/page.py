@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segiou._support.text import listed
-from segiou.document.parts import Line, Table
+from segiou.document.parts import Table
 from segiou.labels.label_set import hex_color
 from segiou.report.pages.page import Color, class_colors, feature_page
 from segiou.report.pages.parts import Section
@@ -27,7 +27,7 @@ from segiou.report.pages.picture_masks import (
 from segiou.report.pages.pictures import data_uri, photo_of
 from segiou.runs.run import Run
 from segiou.suspects.ranking import find_suspects
-from segiou.suspects.result import VERDICTS, Region, Suspects, about_errors, notes, title
+from segiou.suspects.result import VERDICTS, Region, Suspects, about_errors, notes, nothing, title
 
 #: Width at which masks are read, and the longer side of a picture.
 _WIDTH, _SIDE = 2048, 260
@@ -65,7 +65,6 @@ def suspects_html(
     others = [] if small is None else [r for r in small.entries if r.key not in listed_before]
     others = [region._replace(rank=i) for i, region in enumerate(others, 1)]
     cards = _cards([*result.entries, *others], run, images)
-    parts = [*result._parts()]
     context = {
         "result": result,
         "heading": title(result),
@@ -75,8 +74,8 @@ def suspects_html(
         "verdicts": VERDICTS,
         "known": about_errors(result),
         "notes": [note for note in notes(result) if note != about_errors(result)],
-        "lines": [part.text for part in parts if isinstance(part, Line) and part.text][1:],
-        "list": next((part for part in parts if isinstance(part, Table)), None),
+        "lines": [] if result.regions else [nothing(result)],
+        "list": next((part for part in result._parts() if isinstance(part, Table)), None),
         "pictures": listed([*cards[0].pictures]) if cards else "",
     }
     rows = [[*card.region.key, card.region.verdict] for card in cards]
