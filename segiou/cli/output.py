@@ -322,13 +322,13 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _page_reader(parsed: argparse.Namespace) -> Callable[[str], bytes | RawMask]:
-    """The reader of the masks of pages."""
+def _page_reader(parsed: argparse.Namespace) -> Callable[[str], bytes | RawMask] | None:
+    """The reader of the masks of pages; None if none of them is remote."""
     # Paths in runs have no passwords, so remote files are read from the places given.
     given = (getattr(parsed, name, None) or [] for name in ("truth", "pred", "model"))
     places = chain.from_iterable([each] if isinstance(each, str) else each for each in given)
     remote = [open_source(place) for place in places if "://" in place]
-    return partial(_read, remote)
+    return partial(_read, remote) if remote else None
 
 
 def _read(remote: Sequence[Source], path: str) -> bytes | RawMask:

@@ -34,12 +34,11 @@ from segiou.masks.formats.slicer import assign_values, joined, values_of
 from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
 from segiou.masks.raw_mask import RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
-from segiou.masks.reading import STACKED, Reading
+from segiou.masks.reading import Reading
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.one_file import check_different
 from segiou.masks.sources.opening import open_source, read_by
 from segiou.masks.sources.pairing import pair_folders
-from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.raters.result import RaterAgreement
 from segiou.raters.scores import rater_agreement
 from segiou.raters.votes import UNMARKED, Votes, consensus
@@ -229,8 +228,7 @@ class _Side(NamedTuple):
         if isinstance(masks, Mapping):
             arrays = {str(name): as_label_array(mask, str(name)) for name, mask in masks.items()}
             return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
-        read_as = read_by(reading, open_source(masks))
-        source = StackedArrays(read_as) if reading.array_axes == STACKED else read_as
+        source = read_by(reading, open_source(masks))
         read = partial(_decoded, source, options, reading, segments)
         return cls(files_of(source), read, options, source)
 

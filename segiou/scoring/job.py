@@ -18,7 +18,7 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
 from segiou.masks.read import from_bytes
-from segiou.masks.reading import OBJECT, OF_VOLUMES, STACKED, Reading
+from segiou.masks.reading import OBJECT, OF_VOLUMES, Reading
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
 from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
 from segiou.masks.sources.class_files import (
@@ -30,7 +30,6 @@ from segiou.masks.sources.class_files import (
 from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, is_pattern
 from segiou.masks.sources.opening import adjusted, is_array_name, open_source
 from segiou.masks.sources.pairing import Pairing
-from segiou.masks.sources.stacked_arrays import StackedArrays
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import plans_of, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -274,8 +273,6 @@ class Job(Options):
             sources = self._joined_classes(sources)
         reading = self._recorded_reading
         sources = [*adjusted(sources[0], sources[1], reading, self.storage_options)]
-        if reading.array_axes == STACKED:
-            sources = [StackedArrays(source) for source in sources]
         for measure in self.measures:
             sources[1] = measure.predictions(sources[1], self.options)
         return sources[0], sources[1]

@@ -113,54 +113,68 @@ class PairScorer:
         return self._add_shared(self._pack([self._score(pair, annotations) for pair in pairs]))
 
     @cached_property
-    def _encoding(self) -> Encoding:
+    def encoding(self) -> Encoding:
+        """The classes of the label values of both sides."""
         return Encoding.of_classes(self.header.options)
 
     def _score(self, pair: Pair, annotations: dict[str, Any]) -> _Scored:
-        sides = (
-            (pair.truth, self.truth_source, self.header.options.labels),
-            (pair.pred, self.pred_source, self.header.options.pred_labels),
-        )
         with ExitStack() as stack:
-            opened: dict[int, OpenMask | Problem] = {}
-            for at in (1, 0) if _lacks_size(*sides[0][:2]) else (0, 1):
-                known = _size_of(*sides[at][:2], opened.get(1 - at))
-                arguments = (
-                    sides[at],
-                    _kept.memory[at],
-                    annotations,
-                    self._fits(pair, opened.get(0)),
-                )
-                opened[at] = or_problem(sides[at][0], self._open, stack, *arguments, known)
-            truth, pred = opened[0], opened[1]
+            truth, pred = self.open_pair(stack, pair, _kept.memory, annotations)
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [result for result in (truth, pred) if isinstance(result, Problem)]
             counted = or_problem(pair.pred, self._count, pair, truth, pred)
         return [counted] if isinstance(counted, Problem) else counted
 
+    def open_pair(
+        self,
+        stack: ExitStack,
+        pair: Pair,
+        memory: tuple[Scratch, Scratch],
+        annotations: dict[str, Any],
+    ) -> list[OpenMask | Problem]:
+        """Open both files of a pair; a file that cannot be read is a problem.
+
+        Parameters
+        ----------
+        stack : ExitStack
+            Closes large files.
+        pair : Pair
+            The files.
+        memory : tuple of Scratch
+            Memory of the labels of both sides, which are valid until it is reused.
+        annotations : dict
+            What was read beside the files of a batch so far.
+        """
+        opened: dict[int, OpenMask | Problem] = {}
+        for side in (1, 0) if _lacks_size(pair.truth, self.truth_source) else (0, 1):
+            arguments = pair, side, memory[side], annotations, opened.get(1 - side)
+            opened[side] = or_problem(pair.sides[side], self._open, stack, *arguments)
+        return [opened[0], opened[1]]
+
     def _open(
         self,
         stack: ExitStack,
-        side: tuple[str, Source, LabelSet],
+        pair: Pair,
+        side: int,
         scratch: Scratch,
         annotations: dict[str, Any],
-        fits: Fits | None,
-        known: dict[str, Any],
+        other: OpenMask | Problem | None,
     ) -> OpenMask:
         """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
-        path, source, labels = side
+        path, source = pair.sides[side], (self.truth_source, self.pred_source)[side]
+        labels = (self.header.options.labels, self.header.options.pred_labels)[side]
         small = None
         if isinstance(source, LocalFolder) and not is_packed(path):
             small = source.read_small(path, scratch)
-        if source is self.pred_source and self._score_reader is not None:
+        if side and self.score_reader is not None:
             data, stamp = small or source.read(path)
             return OpenMask(np.empty(0), stamp, content=data)
         if small is None and self._reader is None:
             big = open_large(stack, path, source, labels, self.reading.allow_lossy)
             if big is not None:
                 return big
-        data, stamp = small or source.read(path, **known)
-        raw = from_bytes(data, path, scratch, fits)
+        data, stamp = small or source.read(path, **_size_of(path, source, other))
+        raw = from_bytes(data, path, scratch, self._fits(pair, other) if side else None)
         with_ids = self._open_ids(raw, stamp, path, labels, annotations)
         return self._open_labels(raw, stamp, path, labels) if with_ids is None else with_ids
 
@@ -210,9 +224,7 @@ class PairScorer:
 
     def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> _Scored:
         self._check_nodata(pair, truth)
-        truth, pred = self._aligned_axes(pair, truth, pred)
-        truth, pred = self._common_extent(truth, pred)
-        pred = self._fitted(pair, truth, pred)
+        truth, pred = self.aligned(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
             if truth.valid is None and (
@@ -276,6 +288,25 @@ class PairScorer:
         )
         raise MaskError(pair.truth, problem)
 
+    def aligned(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
+        """Both sides on the grid on which their pixels are counted.
+
+        Parameters
+        ----------
+        pair : Pair
+            The files.
+        truth, pred : OpenMask
+            Both sides as they were opened.
+
+        Raises
+        ------
+        MaskError
+            If they do not fit.
+        """
+        truth, pred = self._aligned_axes(pair, truth, pred)
+        truth, pred = self._common_extent(truth, pred)
+        return truth, self._fitted(pair, truth, pred)
+
     def _aligned_axes(
         self, pair: Pair, truth: OpenMask, pred: OpenMask
     ) -> tuple[OpenMask, OpenMask]:
@@ -329,7 +360,7 @@ class PairScorer:
     def _scored(self, path: str, content: bytes | RawMask, truth: OpenMask) -> ScoredPrediction:
         """The prediction in a file of scores, with the axes of the truth."""
         shape = tuple(truth.values.shape)
-        read = partial(self._score_reader.read_prediction, content, path)
+        read = partial(self.score_reader.read_prediction, content, path)
         if truth.volume is None or path.lower().endswith(VOLUME_SUFFIXES):
             scored: ScoredPrediction = read(shape)
             return scored
@@ -340,7 +371,7 @@ class PairScorer:
         if pred.content is not None:
             scored = self._scored(pair.pred, pred.content, truth)
             pred = OpenMask(scored.labels, pred.stamp, scored.volume, scores=scored.scores)
-        pred = self._aligned(pair, truth, pred)
+        pred = self._with_grid(pair, truth, pred)
         if (background := pred.outside[0]) is not None:
             values = mapped_background(pred.values, background, truth.outside[1], pair.pred)
             pred = replace(pred, values=values)
@@ -384,7 +415,7 @@ class PairScorer:
         truth, pred = (np.concatenate([mask.classes for mask in masks]) for masks in sides)
         pixels = np.concatenate([pair.pixels for pair in pairs])
         try:
-            cells = self._encoding.count_shared(truth, pred, pixels, [len(p.pixels) for p in pairs])
+            cells = self.encoding.count_shared(truth, pred, pixels, [len(p.pixels) for p in pairs])
         except UndeclaredValuesError as error:
             raise self._undeclared(pairs[0].pair, error) from error
         (plan,) = self.header.plans
@@ -424,16 +455,16 @@ class PairScorer:
     def _count_labels(self, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
         """The counts of labels; nodata of the prediction is outside all classes."""
         try:
-            return _count_masks(self._encoding, truth, pred)
+            return _count_masks(self.encoding, truth, pred)
         except UndeclaredValuesError as error:
             nodata = pred.raster.nodata if pred.raster else None
             if error.side != "pred" or {*error.values} != {nodata}:
                 raise
-            return _count_masks(replace(self._encoding, unassigned="count"), truth, pred)
+            return _count_masks(replace(self.encoding, unassigned="count"), truth, pred)
 
     def _count_sets(self, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
         """The counts of each class against the rest."""
-        of_truth, of_pred = self._encoding.truth, self._encoding.pred
+        of_truth, of_pred = self.encoding.truth, self.encoding.pred
         outside = (truth.sets or pred.sets)[0]  # of pixels outside all files
         return count_class_sets(
             read_sets("truth", truth.whole(), truth.sets, of_truth),
@@ -458,7 +489,7 @@ class PairScorer:
                 )
                 raise MaskError(pair.truth, problem)
 
-    def _aligned(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
+    def _with_grid(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
         """The prediction on the grid of its truth; MaskError if they differ."""
         if self.reading.geometry == "ignore":
             return pred
@@ -511,7 +542,7 @@ class PairScorer:
         return {plan.key: plan.count(pair) for plan in plans}
 
     @cached_property
-    def _score_reader(self) -> Any:
+    def score_reader(self) -> Any:
         """The plan that reads the predictions, if they are scores."""
         return next((plan for plan in self.header.plans if plan.reads_predictions), None)
 

@@ -17,15 +17,16 @@ from segiou.report.pages.page import Color, class_colors, feature_page
 from segiou.report.pages.parts import Section
 from segiou.report.pages.photos import ImageMatch, match_photos
 from segiou.report.pages.picture_masks import (
-    MaskReader,
     Masks,
     PictureError,
     Reader,
     plane_of,
     read_indices,
+    reader_of,
 )
 from segiou.report.pages.pictures import data_uri, photo_of
 from segiou.runs.run import Run
+from segiou.scoring.pair import PairScorer
 from segiou.suspects.ranking import find_suspects
 from segiou.suspects.result import VERDICTS, Region, Suspects, about_errors, notes, nothing, title
 
@@ -97,7 +98,7 @@ def _cards(
 ) -> list[Card]:
     """The entries with pictures; the masks of images that follow each other are read once."""
     photos = None if images is None else match_photos(images, run.ids)
-    reader, numbers = MaskReader.of(run, read), {id: i for i, id in enumerate(run.ids)}
+    reader, numbers = reader_of(run, read), {id: i for i, id in enumerate(run.ids)}
     colors, known = class_colors(run.labels), dict[str, Masks | str]()
     cards = []
     for region in entries:
@@ -117,7 +118,7 @@ def _cards(
     return cards
 
 
-def _masks(run: Run, at: int, reader: MaskReader) -> Masks | str:
+def _masks(run: Run, at: int, reader: PairScorer) -> Masks | str:
     """The masks of an image, or why they cannot be shown."""
     image = run.images[at]
     try:

@@ -15,7 +15,7 @@ from segiou.cli.main import main
 from segiou.masks import open_source
 from segiou.masks.formats.drawing import MOST_PIXELS, Painting, run_lengths
 from segiou.masks.read import from_bytes
-from segiou.report.pages.picture_masks import MaskReader, read_indices
+from segiou.report.pages.picture_masks import read_indices, reader_of
 from segiou.scoring import DataError
 
 TRUTH = {
@@ -186,7 +186,7 @@ def test_background_of_results_is_that_of_their_truth(tmp_path):
     run = segiou.score_folder(truth, pred, labels=truth)
     assert run.labels.class_names == ("background", "a", "b")
     assert run.total().matrix.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
-    masks = read_indices(f"{truth}/x.jpg", [f"{pred}/1"], [MaskReader(run.options, read_any)])
+    masks = read_indices(f"{truth}/x.jpg", [f"{pred}/1"], [reader_of(run, read_any)])
     assert [array.tolist() for array in masks.arrays] == [[[1, 2, 2, 0]], [[0, 2, 0, 0]]]
     # The truth does not list category 0, so that 0 is its background.
     content["categories"], content["annotations"] = names[1:], [parts(1, 1, 2, 1)]

@@ -14,6 +14,7 @@ import segiou
 from segiou import MaskError
 from segiou.cli.main import main
 from segiou.masks import read_volume
+from segiou.report.pages.picture_masks import read_indices, reader_of
 from segiou.scoring import inspect_folder
 
 pytest.importorskip("SimpleITK")
@@ -73,6 +74,9 @@ def test_layers_and_values_do_not_matter(tmp_path, values, layers, other):
     write(tmp_path / "pred" / "a.seg.nrrd", *in_layers(LABELS, NAMES, [0, 0, 0], other))
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred")
     assert run.report().mean_iou == 1
+    (files,) = run._images.files
+    truth, pred = read_indices(files.truth, [files.pred], [reader_of(run)]).arrays
+    assert truth.tolist() == pred.tolist()
     assert {*run.class_names} == {"background", *NAMES}
     sizes = dict(zip(run.class_names, run.total().matrix.sum(1).tolist(), strict=True))
     assert [sizes[name] for name in NAMES] == [int((k == LABELS).sum()) for k in (1, 2, 3)]

@@ -14,21 +14,18 @@ import segiou
 from segiou.analysis.gap.steps import confusion_gains
 from segiou.counting import ConfusionCounts
 from segiou.labels import ClassOptions
+from segiou.masks.reading import Reading
 from segiou.measures.scores import ScoreOptions
 from segiou.report import match_images
 from segiou.report.pages.confusion_part import confusion_rows, heatmap
 from segiou.report.pages.image_table import ImageScores, ImageTable, choose
 from segiou.report.pages.page import class_colors
-from segiou.report.pages.picture_masks import (
-    MaskReader,
-    Masks,
-    PictureError,
-    ScoreReader,
-    read_indices,
-)
+from segiou.report.pages.picture_masks import Masks, PictureError, read_indices, reader_of
 from segiou.report.pages.pictures import encoded_within, mask_png, read_image, score_maps
 from segiou.report.pages.report_page import distribution
 from segiou.runs import Columns, ImageCount
+from segiou.runs.header import Header
+from segiou.scoring.pair import PairScorer
 
 
 def decoded(uri):
@@ -57,6 +54,14 @@ def test_colors_of_the_label_set_are_kept_where_they_differ():
     assert len(set(every)) == len(every)
 
 
+RESIZED = Reading(resize_pred="nearest")
+
+
+def files_read(options, reading=Reading()):
+    """What reads files of these classes."""
+    return PairScorer(Header(options), reading=reading)
+
+
 def test_pictures_shrink_until_they_fit():
     rng = np.random.default_rng(0)
     mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
@@ -79,7 +84,7 @@ def test_indices_know_ignored_and_unassigned(tmp_path):
     )
     options = ClassOptions.of(labels)
     masks = read_indices(
-        str(tmp_path / "truth.png"), [str(tmp_path / "pred.png")], [MaskReader(options)]
+        str(tmp_path / "truth.png"), [str(tmp_path / "pred.png")], [files_read(options, RESIZED)]
     )
     truth, pred = masks.arrays
     assert truth.tolist() == [[0, 1, 2, 3]]
@@ -98,7 +103,7 @@ def test_scores_of_the_classes_with_errors_are_drawn(tmp_path):
         tmp_path / "truth", tmp_path / "scores", labels=labels, measures=[ScoreOptions("softmax")]
     )
     truth, pred = (str(tmp_path / name) for name in ("truth/a.png", "scores/a.npy"))
-    masks = read_indices(truth, [pred], [MaskReader(run.options, scores=ScoreReader.of(run))])
+    masks = read_indices(truth, [pred], [reader_of(run)])
     # One pixel of a is predicted as b; c does not occur.
     assert masks.scored == (0, 1)
     drawn = [[[80, 30, 25, 10, 0]], [[15, 60, 70, 88, 0]]]
@@ -114,15 +119,15 @@ def test_scores_of_the_classes_with_errors_are_drawn(tmp_path):
 def test_indices_of_missing_files_are_refused(tmp_path):
     options = ClassOptions.of(2)
     with pytest.raises(PictureError, match="from arrays"):
-        read_indices("", [""], [MaskReader(options)])
+        read_indices("", [""], [files_read(options)])
     with pytest.raises(PictureError, match="does not exist"):
         read_indices(
-            str(tmp_path / "gone.png"), [str(tmp_path / "gone.png")], [MaskReader(options)]
+            str(tmp_path / "gone.png"), [str(tmp_path / "gone.png")], [files_read(options)]
         )
     np.save(tmp_path / "film.npy", np.zeros((2, 2, 2, 2), np.uint8))
     path = str(tmp_path / "film.npy")
     with pytest.raises(PictureError, match=r"shape \(2, 2, 2, 2\), which cannot be drawn"):
-        read_indices(path, [path], [MaskReader(options)])
+        read_indices(path, [path], [files_read(options)])
 
 
 def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
@@ -133,9 +138,11 @@ def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
     nibabel.save(nibabel.Nifti1Image(values, affine), tmp_path / "ras.nii.gz")
     # The same with its axes to the left, the back and the top.
     turned = np.diag([-0.5, -1.0, 3.0, 1.0])
+    turned[:2, 3] = 0.5, 2  # of the last voxel
     nibabel.save(nibabel.Nifti1Image(values[::-1, ::-1], turned), tmp_path / "lps.nii.gz")
     path, other = str(tmp_path / "ras.nii.gz"), str(tmp_path / "lps.nii.gz")
-    masks = read_indices(path, [other], [MaskReader(ClassOptions.of(2))])
+    reading = Reading(geometry="reorient")
+    masks = read_indices(path, [other], [files_read(ClassOptions.of(2), reading)])
     truth, pred = masks.arrays
     assert (masks.full, masks.spacing) == ((4, 3, 2), (3.0, 1.0, 0.5))
     # The top plane comes first, its front row above, the right of the patient on the left.
@@ -336,7 +343,7 @@ def test_huge_masks_are_reduced_by_the_nearest_pixel(tmp_path):
     np.save(tmp_path / "small.npy", np.array([[0, 0, 1, 1]], np.uint8))
     options = ClassOptions.of(2)
     masks = read_indices(
-        str(tmp_path / "large.npy"), [str(tmp_path / "small.npy")], [MaskReader(options)]
+        str(tmp_path / "large.npy"), [str(tmp_path / "small.npy")], [files_read(options, RESIZED)]
     )
     assert masks.full == (3000, 6000)
     for array in masks.arrays:

@@ -14,7 +14,7 @@ from PIL import Image
 import segiou
 from segiou import DataError
 from segiou.cli.main import main
-from segiou.report.pages.picture_masks import MaskReader, adjusted_reader, read_indices
+from segiou.report.pages.picture_masks import read_indices, reader_of
 
 CASES = Path(__file__).parents[3] / "shared" / "data" / "cases"
 #: At 128: 0 0 1 1 and 0 1 1 1.
@@ -190,8 +190,7 @@ def test_a_changed_region_is_scored_again(in_region):
 def test_pages_draw_the_region_as_ignored(in_region):
     run = score_pairs(in_region, labels=2, roi=in_region / "roi")
     (files,) = run._images.files
-    read = adjusted_reader(run, None)
-    truth, _ = read_indices(files.truth, [files.pred], [MaskReader(run.options, read)]).arrays
+    truth, _ = read_indices(files.truth, [files.pred], [reader_of(run)]).arrays
     assert truth.tolist() == [[0, 0, 1, 2], [0, 0, 1, 2], [2, 2, 2, 2]]
 
 

@@ -15,6 +15,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.counting import count_pairs
 from segiou.measures.scores import ScoreOptions
+from segiou.report.pages.picture_masks import read_indices, reader_of
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
@@ -72,6 +73,9 @@ def test_truth_that_is_an_array(case):
     if name == "all differ":
         again = segiou.score_folder(folder / "pred", folder / "truth", labels=3)
         assert again.total().matrix.T.tolist() == table
+        (files,) = again._images.files
+        pictures = read_indices(files.truth, [files.pred], [reader_of(again)]).arrays
+        assert count_pairs(*pictures, 3)[:, :3].T.tolist() == table
 
 
 @pytest.mark.parametrize("file", ["probabilities", "scores"])

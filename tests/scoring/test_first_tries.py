@@ -10,7 +10,7 @@ from PIL import Image
 import segiou
 from segiou import DataError
 from segiou.cli.main import main
-from segiou.report.pages.picture_masks import adjusted_reader
+from segiou.report.pages.picture_masks import read_indices, reader_of
 from segiou.scoring import inspect_folder
 
 TRUTH, PRED = [[0, 0, 1, 1]], [[0, 1, 1, 1]]
@@ -151,9 +151,10 @@ def test_pictures_of_one_folder_use_the_threshold_of_their_side(tmp_path):
     sides = {"truth_suffix": "_gt", "pred_suffix": "_pred"}
     limits = {"truth_threshold": 50, "pred_threshold": 100}
     run = segiou.score_folder(tmp_path, tmp_path, labels=2, **sides, **limits)
-    read = adjusted_reader(run, None)
-    assert read(str(tmp_path / "a_gt.png")).values.tolist() == [[0, 1, 1, 1]]
-    assert read(str(tmp_path / "a_pred.png")).values.tolist() == [[0, 0, 0, 1]]
+    files = (str(tmp_path / "a_gt.png"), [str(tmp_path / "a_pred.png")])
+    truth, pred = read_indices(*files, [reader_of(run)]).arrays
+    assert truth.tolist() == [[0, 1, 1, 1]]
+    assert pred.tolist() == [[0, 0, 0, 1]]
 
 
 def test_scores_without_the_option_name_it_first(tmp_path, capsys):

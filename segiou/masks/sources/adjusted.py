@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -21,6 +22,39 @@ from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import pair_folders
 
 _FINDING = Lock()
+
+
+@dataclass(frozen=True)
+class ReadBy:
+    """A place whose files a function reads, such as one that needs a password.
+
+    Attributes
+    ----------
+    place : Source
+        The place.
+    content : callable
+        Returns the content of the file at a path, or its mask.
+    """
+
+    place: Source
+    content: Callable[[str], bytes | RawMask]
+
+    @property
+    def root(self) -> str:
+        """The path or URL of the files."""
+        return self.place.root
+
+    def find(self) -> dict[str, str]:
+        """Mask files by relative path."""
+        return self.place.find()
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of a file."""
+        return self.place.stamp(path)
+
+    def read(self, path: str, **_known: Any) -> tuple[bytes | RawMask, Stamp]:
+        """The content of a file."""
+        return self.content(path), self.stamp(path)
 
 
 @dataclass(frozen=True)
@@ -145,7 +179,9 @@ def is_one_file(source: Source) -> bool:
 
 def place_of(source: Source) -> Source:
     """The place of the files themselves."""
-    return source.place if isinstance(source, AdjustedSource) else source
+    while isinstance(source, (AdjustedSource, ReadBy)):
+        source = source.place
+    return source
 
 
 def _thresholded(raw: RawMask, path: str, threshold: float) -> RawMask:

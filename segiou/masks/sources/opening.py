@@ -14,8 +14,8 @@ from segiou._support.files import Stamp
 from segiou.masks.finding import check_found
 from segiou.masks.formats.nifti_pairs import as_header
 from segiou.masks.raw_mask import RawMask
-from segiou.masks.reading import Reading
-from segiou.masks.sources.adjusted import AdjustedSource, place_of
+from segiou.masks.reading import STACKED, Reading
+from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.folders import (
     LocalFolder,
     PatternFolder,
@@ -213,10 +213,15 @@ def read_by(
     reading: Reading, source: Source, *, side: int = 0, roi: Source | str | None = None
 ) -> Source:
     """The source with masks as these options read them; unchanged without any."""
-    if roi is None and not reading.adjusts(side):
+    if roi is not None or reading.adjusts(side):
+        key = source.key if isinstance(source, AdjustedSource) else ""  # FILE.npz/KEY
+        place = source.place if isinstance(source, AdjustedSource) else source
+        source = AdjustedSource(place, reading.key_of(side) or key, reading, side, roi)
+    if reading.array_axes != STACKED:
         return source
-    key = source.key if isinstance(source, AdjustedSource) else ""  # FILE.npz/KEY
-    return AdjustedSource(place_of(source), reading.key_of(side) or key, reading, side, roi)
+    from segiou.masks.sources.stacked_arrays import StackedArrays
+
+    return StackedArrays(source)
 
 
 def is_array_name(roi: str | Path, truth: Source) -> bool:

@@ -20,12 +20,12 @@ from segiou.report.pages.page import IGNORED_COLOR, Color, class_colors
 from segiou.report.pages.photos import found_photos
 from segiou.report.pages.picture_masks import (
     Indices,
-    MaskReader,
     Masks,
     PictureError,
     Reader,
     plane_of,
     read_indices,
+    reader_of,
 )
 from segiou.report.pages.pictures import photo_of
 from segiou.runs.tables import background_of
@@ -166,7 +166,7 @@ def masks_of(
         msg = f"unknown image {id!r}{did_you_mean(id, runs[0].ids)}"
         raise ValueError(msg)
     files = [run.images[place] for run, place in zip(runs, places, strict=True)]
-    readers = [MaskReader.of(run, read) for run in runs]
+    readers = [reader_of(run, read) for run in runs]
     try:
         masks = read_indices(files[0].truth, [file.pred for file in files], readers, largest)
     except PictureError as error:

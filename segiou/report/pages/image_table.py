@@ -18,7 +18,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.pages.page import Color, json_in_html
 from segiou.report.pages.photos import ImageMatch, match_images
-from segiou.report.pages.picture_masks import MaskReader, PictureError, Reader, read_indices
+from segiou.report.pages.picture_masks import PictureError, Reader, read_indices, reader_of
 from segiou.report.pages.pictures import encoded_within, score_maps
 from segiou.runs.image_counts import Columns, unpack_parts
 
@@ -133,7 +133,7 @@ class ImageTable:
     ) -> Iterator[dict[str, Any]]:
         objects = [] if self.objects is None else map(drawer_of, self.runs)
         drawers = [drawer for drawer in objects if drawer]
-        readers = [MaskReader.of(run, self.read) for run in self.runs]
+        readers = [reader_of(run, self.read) for run in self.runs]
 
         def picture(index: int) -> dict[str, Any]:
             files = [columns.files[index] for columns in self.columns]

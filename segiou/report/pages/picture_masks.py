@@ -1,36 +1,36 @@
-"""The masks of an image for its pictures: read as class indices, as large as a page shows them."""
+"""The masks of an image for its pictures: read as they were counted, as large as a page shows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.encoding import Encoding
+from segiou._support.files import Problem
 from segiou.counting.value_codes import ValueCodes
-from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_set import LabelSet
-from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
-from segiou.masks.read import from_bytes, mapped_background, open_mask, to_labels
+from segiou.masks.formats.image_files import Scratch
+from segiou.masks.raw_mask import MaskError, RawMask
+from segiou.masks.read import to_labels
 from segiou.masks.reading import Reading
-from segiou.masks.sources.adjusted import AdjustedSource
+from segiou.masks.sources.adjusted import ReadBy
 from segiou.masks.sources.class_files import ClassMasks
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.opening import adjusted, open_source
-from segiou.masks.sources.yolo_files import YoloFolder
+from segiou.masks.sources.pairing import Pair
 from segiou.masks.windows import resized
-from segiou.measures.mask_pair import ScoredPrediction
-from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
+from segiou.scoring.array_axes import BY_SHAPE
+from segiou.scoring.open_mask import OpenMask
+from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
     from segiou.masks.raw_mask import Volume
-    from segiou.measures.object_mask import ObjectMask
 
 Indices = NDArray[np.uint16]
 Shape = tuple[int, ...]
@@ -43,112 +43,32 @@ _VOXELS = 160
 _MOST_OBJECTS = 1 << 16
 #: Classes of an image whose scores are drawn, and their width, at most.
 _SCORED, _SCORES_WIDTH = 8, 480
+#: Pixels of a large file that are read at once.
+_WINDOW_PIXELS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreReader:
-    """Reads predictions of scores as they were counted."""
-
-    plan: Plan
-    source: Source
-    read: Reader | None
-
-    @classmethod
-    def of(cls, run: Any, read: Reader | None = None) -> ScoreReader | None:
-        """The reader of a run's predictions if they are scores."""
-        plan = next((plan for plan in run.plans if plan.reads_predictions), None)
-        if plan is None:
-            return None
-        place = LocalFolder(run.provenance.get("pred", ""))
-        return cls(plan, plan.measure.predictions(place, run.options), read)
-
-    def __call__(self, truth: Shape, path: str) -> ScoredPrediction:
-        """The prediction at a path, by the shape of its truth."""
-        data = self.source.read(path)[0] if self.read is None else self.read(path)
-        return self.plan.read_prediction(data, path, truth)
-
-    def hundredths(self, prediction: ScoredPrediction, shape: Shape) -> NDArray[np.uint8] | None:
-        """The scores of all classes at another size, (C, *shape); None if none are shown."""
-
-        def small(plane: NDArray[Any]) -> NDArray[Any]:
-            if prediction.volume is not None:
-                plane = _upright(replace(prediction.volume, values=plane))[0]
-            return resized(plane, shape)
-
-        is_one = prediction.scores.ndim == prediction.labels.ndim
-        scores = small(prediction.scores) if is_one else np.stack([*map(small, prediction.scores)])
-        shares = self.plan.class_scores(scores, shape)
-        if shares is None:
-            return None
-        # Ignored pixels may have any score.
-        whole = np.rint(100 * np.nan_to_num(shares).clip(0, 1))
-        return np.asarray(whole, np.uint8)
-
-
-def _place(root: str) -> Source:
-    """A folder of a run; the files of other places are read from their own paths."""
-    source = open_source(root) if root and Path(root).is_dir() else None
-    return source if isinstance(source, YoloFolder) else LocalFolder(root)
-
-
-def adjusted_reader(run: Any, read: Reader | None) -> Reader | None:
-    """The reader of a run's files with the options that changed them as they were counted."""
-    # Pictures find the axes of arrays by their shapes.
-    reading = Reading.of({**run.provenance, "array_axes": None})
-    pattern = reading.class_files
-    places: list[Any] = [_place(run.provenance.get(side, "")) for side in ("truth", "pred")]
-    if pattern is not None:
-        label_sets = run.options.labels, run.options.pred_labels
-        places = [
-            ClassMasks.of(place, pattern, labels, allow_lossy=reading.allow_lossy)
-            for place, labels in zip(places, label_sets, strict=True)
-        ]
+def reader_of(run: Any, read: Reader | None = None) -> PairScorer:
+    """The scorer that reads the masks of a run as they were counted; ``read`` gives their files."""
+    options, known = run.options, run.provenance
+    axes = known.get("array_axes")
+    reading = Reading.of({**known, "array_axes": None if axes == BY_SHAPE else axes})
+    places = [_place_of(known.get(side, ""), read) for side in ("truth", "pred")]
+    if (pattern := reading.class_files) is not None:
+        sides = zip(places, (options.labels, options.pred_labels), strict=True)
+        lossy = reading.allow_lossy
+        places = [ClassMasks.of(place, pattern, own, allow_lossy=lossy) for place, own in sides]
     truth, pred = adjusted(places[0], places[1], reading)
-    if [*map(type, (truth, pred))] == [LocalFolder] * 2:
-        return read
-    suffix = run.provenance.get("pred_suffix")
-
-    def is_pred(path: str) -> bool:
-        return bool(suffix) and (path.endswith(suffix) or Path(path).stem.endswith(suffix))
-
-    def content(path: str, other: Shape = ()) -> bytes | RawMask:
-        inside = max(places, key=lambda place: path.startswith(place.root) * len(place.root))
-        if places[0].root == places[1].root and is_pred(path):
-            inside = places[1]
-        source = truth if inside is places[0] else pred
-        if not isinstance(inside, LocalFolder):
-            known = {"other": other} if isinstance(inside, YoloFolder) else {}
-            data: bytes | RawMask = inside.read(path, **known)[0]
-        else:
-            data = Path(path).read_bytes() if read is None else read(path)
-        return source.adjusted(data, path) if isinstance(source, AdjustedSource) else data
-
-    return content
+    for plan in run.plans:
+        pred = plan.measure.predictions(pred, options)
+    return PairScorer(run._header, truth, pred, reading)
 
 
-@dataclass(frozen=True, slots=True)
-class MaskReader:
-    """Reads the masks of a run as they were counted."""
-
-    options: ClassOptions
-    #: Gives the content of a file; by default, it is read from its path.
-    read: Reader | None = None
-    scores: ScoreReader | None = None
-    #: Whether ``read`` also takes the shape of the truth.
-    takes_shape: bool = False
-
-    @classmethod
-    def of(cls, run: Any, read: Reader | None = None) -> MaskReader:
-        """The reader of a run, whose files may be in other places."""
-        reader = adjusted_reader(run, read)
-        return cls(run.options, reader, ScoreReader.of(run, read), reader is not read)
-
-    def of_pred(self, truth: Shape) -> Any:
-        """The reader of predictions, by the shape of their truth."""
-        if self.scores is not None:
-            return partial(self.scores, truth)
-        read: Any = self.read
-        return partial(read, other=truth) if self.takes_shape else read
+def _place_of(root: str, read: Reader | None) -> Source:
+    """The place of the files of a run; merged runs have files of several places."""
+    place = open_source(root) if root and "://" not in root else LocalFolder(root)
+    if read is None and not root:
+        return ReadBy(place, lambda path: open_source(path).read(path)[0])
+    return place if read is None else ReadBy(place, read)
 
 
 class PictureError(ValueError):
@@ -182,39 +102,46 @@ class Masks:
 def read_indices(
     truth: str,
     preds: Sequence[str],
-    readers: Sequence[MaskReader],
+    readers: Sequence[PairScorer],
     largest: int = 480,
     drawers: Sequence[Plan] = (),
 ) -> Masks:
-    """Read masks as class indices, predictions at the truth's size, each as its run read it."""
-    first = readers[0].options
-    objects = drawers[0].measure if drawers else None
-    side = _read_side(truth, first.labels, readers[0].read, objects)
-    frame = _Frame.of(side, largest, first.num_classes)
-    outside, spacing, axes = side.outside, side.spacing, side.axes
-    arrays = [frame.indices(side, Encoding.of_classes(first).truth, truth)]
-    whole = [frame.whole(side)] if objects else []
+    """Read masks as class indices, each prediction on the grid on which its run counted it."""
+    if not truth:
+        raise PictureError("scored from arrays, so there are no image files")
+    arrays: list[Indices] = []
+    whole: list[Any] = []
     scores: list[NDArray[np.uint8] | None] = []
-    has_region = side.valid is not None
     # One by one and reduced immediately, because masks may be huge.
-    for path, own in zip(preds, readers, strict=True):
-        _check_kinds(truth, path)
-        options, reader = own.options, own.scores
-        content = own.of_pred(frame.full)
-        side = _read_side(path, options.pred_labels, content, objects, outside)
-        arrays.append(frame.indices(side, Encoding.of_classes(options).pred, path))
-        whole += [frame.whole(side)] if objects else []
-        scores.append(frame.scores(side, reader))
-        has_region |= side.valid is not None
-    masks = _add_scores(Masks(tuple(arrays), frame.full, spacing, axes), scores, first.num_classes)
+    for path, reader in zip(preds, readers, strict=True):
+        with ExitStack() as stack:
+            first, pred = _opened(stack, reader, Pair("", truth, path))
+            sides = [(pred, reader.encoding.pred, path)]
+            if not arrays:
+                frame = _Frame.of(first, pred, truth, largest, reader.encoding.num_classes)
+                sides.insert(0, (first, reader.encoding.truth, truth))
+            for side, codes, where in sides:
+                arrays.append(frame.indices(side, codes, where))
+                whole += [frame.whole(side, where)] if drawers else []
+            scores.append(frame.scores(pred, reader.score_reader))
+    masks = Masks(tuple(arrays), frame.full, frame.spacing, frame.axes)
+    masks = _add_scores(masks, scores, frame.num_classes)
     # Objects of the whole image would differ from those that were counted in a region.
-    return masks if not drawers or has_region else _add_objects(masks, drawers, whole)
+    return _add_objects(masks, drawers, whole) if drawers and first.valid is None else masks
 
 
-def _check_kinds(truth: str, pred: str) -> None:
-    if truth.lower().endswith(VOLUME_SUFFIXES) > pred.lower().endswith(VOLUME_SUFFIXES):
-        msg = f"{pred} is an array beside a volume; save it as NIfTI to see it"
-        raise PictureError(msg)
+def _opened(stack: ExitStack, reader: PairScorer, pair: Pair) -> tuple[OpenMask, OpenMask]:
+    """Truth and prediction as they were counted; PictureError if they cannot be read."""
+    truth, pred = reader.open_pair(stack, pair, (Scratch(), Scratch()), {})
+    for side in (truth, pred):
+        if isinstance(side, Problem):
+            msg = f"{side.where}: {side.text}"
+            raise PictureError(msg)
+    assert isinstance(truth, OpenMask) and isinstance(pred, OpenMask)
+    try:
+        return reader.aligned(pair, truth, pred)
+    except MaskError as error:
+        raise PictureError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,40 +150,91 @@ class _Frame:
 
     full: Shape
     shape: Shape
+    spacing: tuple[float, ...]
+    axes: tuple[int, ...]
     largest: int
     num_classes: int
+    #: The geometry of a volume, whose planes are axial, from top to bottom.
+    volume: Volume | None
 
     @classmethod
-    def of(cls, truth: _Side, largest: int, num_classes: int) -> _Frame:
-        full = truth.values.shape
-        return cls(
-            full, reduced(full, largest if len(full) == 2 else _VOXELS), largest, num_classes
-        )
-
-    def indices(self, side: _Side, codes: ValueCodes, path: str) -> Indices:
-        """Class indices; C where a truth is ignored or outside the region, C + 1 for no class."""
-        if side.values.ndim != len(self.shape):
-            msg = f"{path} has shape {side.values.shape}, but the truth {self.full}"
+    def of(
+        cls, truth: OpenMask, pred: OpenMask, path: str, largest: int, num_classes: int
+    ) -> _Frame:
+        full, volume = tuple(truth.values.shape), truth.volume or pred.volume
+        if len(full) not in (2, 3):
+            msg = f"{path} has shape {full}, which cannot be drawn as a picture"
             raise PictureError(msg)
-        coded: Indices = codes.codes_of(resized(side.values, self.shape))
+        spacing = (1.0, 1.0, 1.0) if volume is None else volume.spacing
+        axes: tuple[int, ...] = (0, 1, 2)
+        if volume is not None and len(full) == 3:
+            nothing = np.broadcast_to(np.uint8(0), full)
+            upright, spacing = _upright(replace(volume, values=nothing))
+            full, axes = upright.shape, _upright_axes(volume)
+        shape = reduced(full, largest if len(full) == 2 else _VOXELS)
+        return cls(full, shape, spacing, axes, largest, num_classes, volume)
+
+    def upright(self, values: NDArray[Any]) -> NDArray[Any]:
+        """An array of pixels of a volume as it is drawn."""
+        if self.volume is None or values.ndim != 3:
+            return values
+        return _upright(replace(self.volume, values=values))[0]
+
+    def labels(self, side: OpenMask, path: str) -> NDArray[Any]:
+        """The label of each pixel."""
+        if side.sets:
+            classes = RawMask(side.values, "L", "PNG", sets=side.sets)
+            return self.upright(to_labels(classes, path, None))
+        return self.upright(np.asarray(side.labelled().whole()))
+
+    def indices(self, side: OpenMask, codes: ValueCodes, path: str) -> Indices:
+        """Class indices; C where a truth is ignored or outside the region, C + 1 for no class."""
+        if side.is_big and len(self.shape) == 2:
+            labels = self._reduced_in_windows(side)
+        else:
+            labels = resized(self.labels(side, path), self.shape)
+        coded: Indices = codes.codes_of(labels)
         # Undeclared is one past ignored in the truth and takes ignored's place in
         # the prediction, which knows no ignoring.
         coded[coded == codes.undeclared] = self.num_classes + 1
         if side.valid is not None:
-            coded[~resized(side.valid, self.shape)] = self.num_classes
+            coded[~resized(self.upright(side.valid), self.shape)] = self.num_classes
         return coded
 
-    def scores(self, side: _Side, reader: ScoreReader | None) -> NDArray[np.uint8] | None:
-        """The scores of a prediction in hundredths, if it has any."""
-        if reader is None or side.scored is None:
+    def _reduced_in_windows(self, side: OpenMask) -> NDArray[Any]:
+        """The labels of a large file at the size of the picture."""
+        small, (height, width) = side.resized(self.shape), self.shape
+        rows = max(1, _WINDOW_PIXELS * height // math.prod(self.full))
+        starts = range(0, height, rows)
+        windows = [small.values[start : start + rows, :width] for start in starts]
+        return np.concatenate([small.decoded(window) for window in windows])
+
+    def scores(self, side: OpenMask, plan: Any) -> NDArray[np.uint8] | None:
+        """The scores of all classes of a prediction in hundredths, (C, ...), if it has any."""
+        if side.scores is None:
             return None
         width = min(self.largest, _SCORES_WIDTH)
         size = reduced(self.full, width) if len(self.full) == 2 else self.shape
-        return reader.hundredths(side.scored, size)
 
-    def whole(self, side: _Side) -> Any:
+        def small(plane: NDArray[Any]) -> NDArray[Any]:
+            return resized(self.upright(plane), size)
+
+        is_one = side.scores.ndim == len(self.full)
+        scores = small(side.scores) if is_one else np.stack([*map(small, side.scores)])
+        shares = plan.class_scores(scores, size)
+        if shares is None:
+            return None
+        # Ignored pixels may have any score.
+        whole = np.rint(100 * np.nan_to_num(shares).clip(0, 1))
+        return np.asarray(whole, np.uint8)
+
+    def whole(self, side: OpenMask, path: str) -> Any:
         """Objects or labels at the size of the truth."""
-        return resized(side.values, self.full) if side.ids is None else side.ids.resized(self.full)
+        if side.objects is None:
+            return self.labels(side, path)
+        objects = side.objects.whole().checked()
+        classes, ids = self.upright(objects.classes), self.upright(objects.id_map)
+        return objects._replace(classes=classes, ids=ids)
 
 
 def _add_scores(masks: Masks, scores: Sequence[NDArray[np.uint8] | None], classes: int) -> Masks:
@@ -306,69 +284,6 @@ def reduced(shape: Shape, largest: int) -> Shape:
         return tuple(min(n, largest) for n in shape)
     scale = min(1.0, largest / shape[1], 1.5 * largest / shape[0])
     return tuple(max(1, round(n * scale)) for n in shape)
-
-
-class _Side(NamedTuple):
-    """A mask file; the planes of a volume are axial, from top to bottom."""
-
-    #: Label values.
-    values: NDArray[Any]
-    spacing: tuple[float, ...]
-    #: As those of :class:`Masks`.
-    axes: tuple[int, ...]
-    #: Ids of objects.
-    ids: ObjectMask | None
-    #: The label outside segments.
-    outside: int | None
-    scored: ScoredPrediction | None
-    #: The region that counts.
-    valid: NDArray[np.bool_] | None
-
-
-def _read_side(
-    path: str,
-    labels: LabelSet,
-    read: Callable[[str], bytes | RawMask | ScoredPrediction] | None,
-    objects: Measure | None,
-    outside: int | None = None,
-) -> _Side:
-    """Read a mask file; ``outside`` is the label outside segments of its truth."""
-    if not path:
-        raise PictureError("scored from arrays, so there are no image files")
-    scored = None
-    try:
-        content = None if read is None else read(path)
-        if isinstance(content, ScoredPrediction):
-            scored = content
-            content = RawMask(scored.labels, "scores", "scores", volume=scored.volume)
-        raw = open_mask(path) if content is None else from_bytes(content, path)
-        read_objects = None if objects is None else objects.read(raw, path, labels)
-        ids = read_objects and read_objects.whole()
-        values: Any = (
-            to_labels(raw, path, labels, allow_lossy=True, pages=True)
-            if ids is None
-            else ids.classes
-        )
-        values = mapped_background(values, raw.background, outside, path)
-    except (MaskError, OSError) as error:
-        raise PictureError(str(error)) from error
-    spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
-    axes: tuple[int, ...] = (0, 1, 2)
-    valid = raw.valid
-    if raw.volume is None and ids is None:
-        shape = image_shape(tuple(values.shape))
-        values = values.reshape(shape)
-        valid = None if valid is None else valid.reshape(shape)
-    if raw.volume is not None:
-        spacing = raw.volume.spacing
-        if values.ndim == 3:
-            axes = _upright_axes(raw.volume)
-            values, spacing = _upright(raw.volume)
-            valid = None if valid is None else _upright(replace(raw.volume, values=valid))[0]
-    if values.ndim not in (2, 3) or not values.size:
-        msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"
-        raise PictureError(msg)
-    return _Side(values, spacing, axes, ids, raw.outside(labels), scored, valid)
 
 
 def plane_of(masks: Masks, plane: int) -> Masks:

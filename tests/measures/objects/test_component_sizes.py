@@ -12,7 +12,7 @@ import segiou
 from segiou import read_mask
 from segiou.measures.objects import ObjectOptions, PanopticCounts
 from segiou.regions import label_components
-from segiou.report.pages.picture_masks import MaskReader, read_indices
+from segiou.report.pages.picture_masks import read_indices, reader_of
 
 STREETS = Path(__file__).parents[3] / "fixtures" / "streets"
 THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
@@ -113,7 +113,7 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
     files = (
         str(scans / "truth" / "thick.nii.gz"),
         [str(scans / "pred" / "thick.nii.gz")],
-        [MaskReader(whole.options)],
+        [reader_of(whole)],
     )
     ((drawn, _),) = read_indices(*files, drawers=[whole.plan("objects")]).outcomes
     assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]

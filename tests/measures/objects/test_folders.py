@@ -20,7 +20,7 @@ from segiou.masks import open_source
 from segiou.measures import Parts
 from segiou.measures.objects import ObjectOptions
 from segiou.report import write_html
-from segiou.report.pages.picture_masks import MaskReader, read_indices
+from segiou.report.pages.picture_masks import read_indices, reader_of
 from segiou.runs.database import checksum
 from segiou.scoring import DataError
 
@@ -133,7 +133,7 @@ def test_id_0_is_void_whichever_file_lists_category_0(tmp_path, of_truth, of_pre
     truth, pred = (f"{side}/x.png" for side in sides)
     plan = run.plan("objects")
     drawers = [plan] if plan else []
-    masks = read_indices(truth, [pred], [MaskReader(run.options, read_any)], drawers=drawers)
+    masks = read_indices(truth, [pred], [reader_of(run, read_any)], drawers=drawers)
     assert [array.tolist() for array in masks.arrays] == [[[2, t, t, t, 1]], [[p, p, p, 3, 1]]]
     if objects:
         # Of 3 pixels outside void 2 match, enough if the categories agree.
