@@ -327,7 +327,7 @@ class Job(Options):
             Problem(path, f"is of class {name!r}, which is not declared")
             for source, labels in sides
             if isinstance(masks := place_of(source), ClassMasks)
-            for name, paths in undeclared_files(masks.files, self._pattern, labels).items()
+            for name, paths in undeclared_files(masks.place, self._pattern, labels).items()
             for path in paths
         ]
 

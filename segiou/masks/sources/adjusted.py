@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes
 from segiou.masks.reading import Reading
 from segiou.masks.sources.class_files import binary_area
+from segiou.masks.sources.derived import DerivedSource, ReadBy
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import pair_folders
 
@@ -25,46 +24,11 @@ _FINDING = Lock()
 
 
 @dataclass(frozen=True)
-class ReadBy:
-    """A place whose files a function reads, such as one that needs a password.
-
-    Attributes
-    ----------
-    place : Source
-        The place.
-    content : callable
-        Returns the content of the file at a path, or its mask.
-    """
-
-    place: Source
-    content: Callable[[str], bytes | RawMask]
-
-    @property
-    def root(self) -> str:
-        """The path or URL of the files."""
-        return self.place.root
-
-    def find(self) -> dict[str, str]:
-        """Mask files by relative path."""
-        return self.place.find()
-
-    def stamp(self, path: str) -> Stamp:
-        """The stamp of a file."""
-        return self.place.stamp(path)
-
-    def read(self, path: str, **_known: Any) -> tuple[bytes | RawMask, Stamp]:
-        """The content of a file."""
-        return self.content(path), self.stamp(path)
-
-
-@dataclass(frozen=True)
-class AdjustedSource:
+class AdjustedSource(DerivedSource):
     """A source whose masks are changed as they are read.
 
     Attributes
     ----------
-    place : Source
-        The files.
     key : str
         Name of the array in ``.npz`` files with several.
     reading : Reading
@@ -76,26 +40,12 @@ class AdjustedSource:
         the ``.npz`` files of the masks.
     """
 
-    place: Source
     key: str = ""
     reading: Reading = Reading()
     side: int = 0
     roi: Source | str | None = None
     #: The region of each file, once it is known.
     _regions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Workers look up the regions they need instead of receiving the whole listing.
-        return type(self), (self.place, self.key, self.reading, self.side, self.roi)
-
-    @property
-    def root(self) -> str:
-        """The path or URL of the files."""
-        return self.place.root
-
-    def find(self) -> dict[str, str]:
-        """Mask files by relative path."""
-        return self.place.find()
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of a file, joined with that of its region."""

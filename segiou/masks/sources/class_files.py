@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePosixPath
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,10 @@ from segiou.masks.finding import split_ending
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import check_lossy, from_bytes
 from segiou.masks.reading import OBJECT, ONE_IMAGE
+from segiou.masks.sources.derived import SeveralFiles
 from segiou.masks.sources.folders import Source
 from segiou.masks.sources.mask_places import NOT_MASKS, OF_MASKS, PHOTOS
 
-_FINDING = Lock()
 #: Name of the pixels outside all classes.
 BACKGROUND = "background"
 _MARKED = re.compile(r"(?P<id>.+)_class_(?P<name>[^/]+)")
@@ -74,20 +73,18 @@ def unmatched_files(source: ClassMasks) -> list[str]:
     """Masks that are in no image, because they do not match the pattern; without photos."""
     return [
         path
-        for name, path in sorted(source.files.find().items())
+        for name, path in sorted(source.place.find().items())
         if not match_class(source.pattern, source.root, path)
         and not (name.lower().endswith(PHOTOS) or NOT_MASKS.search(name))
     ]
 
 
 @dataclass(frozen=True)
-class ClassMasks:
+class ClassMasks(SeveralFiles):
     """A source whose masks are stored as one file per class, which may overlap, or per object.
 
     Attributes
     ----------
-    files : Source
-        The files.
     pattern : str
         Relative path of a file without extension, such as ``"{id}/{class}"``.
     values : mapping of str to int
@@ -96,24 +93,11 @@ class ClassMasks:
         Value of pixels outside all classes.
     """
 
-    files: Source
     pattern: str
     values: Mapping[str, int]
     outside: int
     #: Whether lossy formats are accepted.
     allow_lossy: bool = False
-    #: Files by class, of each image, by the path of the first one.
-    _images: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Workers look up the files they need instead of receiving the whole listing.
-        return type(self), (
-            self.files,
-            self.pattern,
-            self.values,
-            self.outside,
-            self.allow_lossy,
-        )
 
     @classmethod
     def of(
@@ -150,15 +134,10 @@ class ClassMasks:
         outside = values.pop(background_of(free) or free[0])
         return cls(files, pattern, values, outside, allow_lossy)
 
-    @property
-    def root(self) -> str:
-        """The path or URL of the files."""
-        return self.files.root
-
     def find(self) -> dict[str, str]:
         """One entry per image: the path of its first class."""
         images: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for path in sorted(self.files.find().values()):
+        for path in sorted(self.place.find().values()):
             match = match_class(self.pattern, self.root, path)
             if match and (match["name"] in self.values or not self.values):
                 of_image = images[match["id"] or "image"]
@@ -169,25 +148,14 @@ class ClassMasks:
         self._images.update({firsts[image]: paths for image, paths in images.items()})
         return {f"{image}{split_ending(path)[1]}": path for image, path in firsts.items()}
 
-    def _paths(self, path: str) -> dict[str, str]:
-        """Files of the image whose first file is at this path, by class."""
-        with _FINDING:
-            if path not in self._images:
-                self.find()
-        return self._images[path]
-
-    def stamp(self, path: str) -> Stamp:
-        """The stamps of all files of an image as one."""
-        return reduce(Stamp.joined, map(self.files.stamp, self._paths(path).values()))
-
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The sets of classes of each pixel of an image."""
         stamps: list[Stamp] = []
         combined: dict[tuple[int, ...], int] = {(): 0}
         numbers: NDArray[Any] | None = None
         first: Any = None
-        for name, file in self._paths(path).items():
-            data, stamp = self.files.read(file)
+        for name, file in self.files_of(path).items():  # one by one, because volumes are large
+            data, stamp = self.place.read(file)
             stamps.append(stamp)
             raw = from_bytes(data, file)
             area = binary_area(raw, file, allow_lossy=self.allow_lossy)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from segiou._support.files import Stamp
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import from_bytes
 from segiou.masks.sources.adjusted import is_one_file
-from segiou.masks.sources.folders import Source, check_number
+from segiou.masks.sources.derived import DerivedSource
+from segiou.masks.sources.folders import check_number
 
 _ENDING = r"\.(?:np[yz]|tiff?|mat|h5|hdf5)"
 _ARRAY = re.compile(rf"{_ENDING}$", re.IGNORECASE)
@@ -18,26 +18,11 @@ _ITEM = re.compile(rf"(.*{_ENDING})/(\d+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class StackedArrays:
-    """A source whose arrays of three axes are stacks of images.
+class StackedArrays(DerivedSource):
+    """A source whose arrays of three axes are stacks of images."""
 
-    Attributes
-    ----------
-    place : Source
-        The files.
-    """
-
-    place: Source
     #: The file read last, because its images follow each other.
     _last: dict[str, tuple[Stamp, RawMask]] = field(default_factory=dict, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.place,)
-
-    @property
-    def root(self) -> str:
-        """The path or URL of the files."""
-        return self.place.root
 
     def find(self) -> dict[str, str]:
         """Masks by name; those of a stack by the name of its file and their index."""

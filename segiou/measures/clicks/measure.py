@@ -18,8 +18,9 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import from_bytes, to_labels
+from segiou.masks.sources.derived import SEVERAL
 from segiou.masks.sources.folders import Source
-from segiou.measures.clicks.files import MODE, ClickFiles
+from segiou.measures.clicks.files import ClickFiles
 from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Measure
 from segiou.measures.parts import Field, Layout, Parts
@@ -179,7 +180,7 @@ class ClickPlan(TargetPlan):
     ) -> ScoredPrediction:
         """Read the masks of an image, of which the last one is counted."""
         files: Any = [(path, data)]
-        if isinstance(data, RawMask) and data.mode == MODE:
+        if isinstance(data, RawMask) and data.mode == SEVERAL:
             files = data.values
         masks = np.stack([self._labels(content, file, truth) for file, content in files])
         return ScoredPrediction(masks[-1], masks)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp
 from segiou._support.text import listed, plural
 from segiou.masks.colors import grey_scores
 from segiou.masks.finding import split_ending
@@ -25,7 +24,7 @@ from segiou.masks.raw_mask import (
     image_shape,
 )
 from segiou.masks.sources.class_files import match_class
-from segiou.masks.sources.folders import Source
+from segiou.masks.sources.derived import SEVERAL, SeveralFiles
 
 _AXES = {"first": 0, "last": -1}
 #: Name of the array of nnU-Net's files, of several.
@@ -95,7 +94,7 @@ def read_scores(
     data: bytes | RawMask, path: str, wanted: ScoreShape
 ) -> tuple[NDArray[Any], Volume | None]:
     """The array of a file, and the geometry of a volume; MaskError without valid scores."""
-    if isinstance(data, RawMask) and data.mode == "scores":
+    if isinstance(data, RawMask) and data.mode == SEVERAL:
         return _stacked(data.values, wanted), None
     return _read(data, path, partial(wanted.axis_of, path=path))
 
@@ -146,23 +145,17 @@ def _image_channels(raw: RawMask, path: str, fits: Fits) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class ClassFiles:
+class ClassFiles(SeveralFiles):
     """A source whose images are stored as one file of scores per class."""
 
-    files: Source
     #: Relative path of a file without extension, such as ``"{id}_{class}"``.
     pattern: str
     #: Names of the classes; their indices serve as well.
     names: tuple[str, ...]
 
-    @property
-    def root(self) -> str:
-        """Root of the files."""
-        return self.files.root
-
     def find(self) -> dict[str, str]:
         """One entry per image: the path of its first class. ValueError if a file is missing."""
-        paths = self.files.find()
+        paths = self.place.find()
         names = {self.names[0], "0"} - {*self.names[1:]}
         matches = ((self._match(path), path) for path in paths.values())
         first = [
@@ -175,8 +168,7 @@ class ClassFiles:
             raise ValueError(msg)
         there = {*paths.values()}
         for image, path in first:
-            several = zip(self.names, self._paths(path), strict=True)
-            if missing := [name for name, file in several if file not in there]:
+            if missing := [name for name, file in self.files_of(path).items() if file not in there]:
                 msg = f"{self.root}: {image} has no file for {listed(missing, 8)}"
                 raise ValueError(msg)
         return {f"{image}{split_ending(path)[1]}": path for image, path in first}
@@ -185,20 +177,10 @@ class ClassFiles:
         """The image and the class in the name of a file; None if it does not match."""
         return match_class(self.pattern, self.root, path)
 
-    def _paths(self, path: str) -> list[str]:
-        """The paths of all classes of the image whose first class is at this path."""
+    def files_of(self, path: str) -> dict[str, str]:
+        """The files of all classes of the image whose first class is at this path."""
         match = self._match(path)
         assert match is not None
         names = self.names if match["name"] in self.names else map(str, range(len(self.names)))
-        return [f"{path[: match.start('name')]}{name}{path[match.end('name') :]}" for name in names]
-
-    def stamp(self, path: str) -> Stamp:
-        """Stamp of all files of an image, by the file of its first class."""
-        return reduce(Stamp.joined, map(self.files.stamp, self._paths(path)))
-
-    def read(self, path: str) -> tuple[RawMask, Stamp]:
-        """The content of the files of an image with their paths, and their stamp."""
-        files = [(file, *self.files.read(file)) for file in self._paths(path)]
-        contents = [(file, data) for file, data, _ in files]
-        stamp = reduce(Stamp.joined, (stamp for *_, stamp in files))
-        return RawMask(contents, "scores", "scores"), stamp
+        start, end = path[: match.start("name")], path[match.end("name") :]
+        return {c: f"{start}{name}{end}" for c, name in zip(self.names, names, strict=True)}

@@ -18,8 +18,8 @@ from segiou.masks.formats.image_files import Scratch
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import to_labels
 from segiou.masks.reading import Reading
-from segiou.masks.sources.adjusted import ReadBy
 from segiou.masks.sources.class_files import ClassMasks
+from segiou.masks.sources.derived import ReadBy
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.opening import adjusted, open_source
 from segiou.masks.sources.pairing import Pair
