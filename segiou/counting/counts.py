@@ -459,22 +459,14 @@ class SparseConfusionCounts(ConfusionCounts):
     def group_counts(
         self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
     ) -> Counts:
-        """As for a table, after merging the classes that belong to the same groups."""
+        """As for a table, from the cells alone."""
         check_several("groups", groups, "a sequence of sequences of class indices")
-        member = _membership([*groups], self.num_classes)
-        kinds, kind = np.unique(member, axis=0, return_inverse=True)
-        truth, pred = np.divmod(self.cells.indices, self.num_classes + 1)
-        columns = np.append(kind.reshape(-1), len(kinds))
-        cells = Cells(
-            columns[truth] * (len(kinds) + 1) + columns[pred],
-            self.cells.values,
-            self.cells.ignored,
+        sizes, (indices, values, _) = np.array([len(self.cells.indices)]), self.cells
+        counts = group_counts_of_cells(
+            *(sizes, indices, values, [*groups], self.num_classes),
+            grouped_truth_only=grouped_truth_only,
         )
-        small = ConfusionCounts.trusted(
-            SparseConfusionCounts.summed(len(kinds), [cells]).table, cells.ignored
-        )
-        in_groups = [np.flatnonzero(column).tolist() for column in kinds.T]
-        return small.group_counts(in_groups, grouped_truth_only=grouped_truth_only)
+        return counts[0]
 
 
 def counts_of_cells(

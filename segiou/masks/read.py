@@ -26,7 +26,7 @@ from segiou.masks.finding import (
     is_raster,
     split_ending,
 )
-from segiou.masks.formats.nifti_pairs import as_header, is_pair_header, joined
+from segiou.masks.formats.nifti_pairs import as_header
 from segiou.masks.raw_mask import (
     POINT_SUFFIX,
     SOFT_EDGES,
@@ -125,14 +125,12 @@ def open_mask(path: str | Path) -> RawMask:
                 from segiou.masks.formats.numpy_files import mapped_npy
 
                 return _npy_mask(mapped_npy(path), path)
-            if path.name.lower().endswith(".nii"):
+            if path.name.lower().endswith((".nii", *HEADER_SUFFIXES)):
                 from segiou.masks.formats.volumes import read_volume
 
                 return _volume_mask(read_volume(path))
             file.seek(0)
             data = file.read()
-        if is_pair_header(path):
-            data, _ = joined(data, path, lambda other: (Path(other).read_bytes(), None))
         return from_bytes(data, path)
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error

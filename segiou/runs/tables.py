@@ -26,7 +26,6 @@ from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import BACKGROUNDS
 from segiou.measures.plan import Plan
-from segiou.measures.score import Quantity
 from segiou.measures.score_names import (
     ScoreName,
     members_of,
@@ -60,7 +59,7 @@ _ALARM = "false positives without foreground"
 def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ()) -> None:
     """Raise ValueError, with a list of scores, unless it is a per-image score."""
     check_kind("by", by, str, "the name of a score")
-    if by in _OTHER or by in {column.name for column in _ranking(plans)}:
+    if by in _OTHER or by in {c.name for plan in plans for c in plan.image_columns if c.better}:
         return
     scores = {name: score for plan in plans for name, score in plan.scores.items()}
     try:
@@ -113,11 +112,6 @@ def false_alarms(
     structures = include & ~background
     without = (counts.truth[:, background].sum(-1) > 0) & ~counts.truth[:, ~background].any(-1)
     return without & counts.pred[:, structures].any(-1), without
-
-
-def _ranking(plans: Sequence[Plan]) -> list[Quantity]:
-    """Columns of measures that can rank images."""
-    return [column for plan in plans for column in plan.image_columns if column.better]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +182,14 @@ class RunTable:
         foreground, so such images are ranked with IoU 0 of each false class, and have a note.
         """
         score, sign = self._score(by)
+        background = background_of(self.run)
         worst: list[tuple[float, dict[str, Any]]] = []
         for block in self._small():
             values = sign * score(block)
-            alarms = self._false_alarms(block) & (by == "mean_iou")
-            places = np.where(alarms, values / (1 + self._false_classes(block)), values)
+            counts = block.counts(self.run.options.num_classes)
+            alarms = false_alarms(counts, background, self.include)[0] & (by == "mean_iou")
+            false_classes = false_positive_classes(counts[:, self.include])
+            places = np.where(alarms, values / (1 + false_classes), values)
             order = np.argsort(places, kind="stable")[: int((~np.isnan(values)).sum())][:n]
             columns = ((sign * values[order]).tolist(), places[order].tolist(), alarms[order])
             for value, rank, alarm, row in zip(
@@ -202,15 +199,6 @@ class RunTable:
                 worst.append((rank, {**row, by: value, **noted}))
             worst = sorted(worst, key=lambda ranked: ranked[0])[:n]
         return [row for _, row in worst]
-
-    def _false_alarms(self, block: Columns) -> NDArray[np.bool_]:
-        """Images whose truth has no foreground, but whose prediction has."""
-        counts = block.counts(self.run.options.num_classes)
-        return false_alarms(counts, background_of(self.run), self.include)[0]
-
-    def _false_classes(self, block: Columns) -> NDArray[np.int64]:
-        """Number of included classes that are predicted but not in the truth, (N,)."""
-        return false_positive_classes(block.counts(self.run.options.num_classes)[:, self.include])
 
     def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
         """A function from N images to scores (N,), and -1 if lower is better."""

@@ -207,19 +207,13 @@ def _undeclared_pattern(
     two = options.num_classes == 2 and unit == "pixels" and {*values} - {255}
     if two and min(values) >= 0 and 127 < max(values) < 256:
         return f"{pattern}; {SOFT_EDGES}"
-    as_one = one_class_option(values, side, options)
-    as_one = f"; {as_one}" if as_one else ""
+    as_one = f"; {one_class_text([side])}" if may_be_ids(values, options) else ""
     if len(values) > max(8, options.num_classes):
         if preset := _preset_with(values):
             matched = f"they match label set {preset!r}: --labels {preset}"
             return f"{pattern}; {matched}. Otherwise, {_INTERPOLATED[unit]}"
         return f"has too many undeclared values for a label mask; {_INTERPOLATED[unit]}{as_one}"
     return f"{pattern}{_few_undeclared(values, side, options, unit)}{as_one}"
-
-
-def one_class_option(values: Collection[int], side: str, options: ClassOptions) -> str:
-    """The option that reads ids of objects as the second of two classes; empty for others."""
-    return one_class_text([side]) if may_be_ids(values, options) else ""
 
 
 def may_be_ids(values: Collection[int], options: ClassOptions) -> bool:

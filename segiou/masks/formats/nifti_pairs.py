@@ -10,13 +10,13 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
+from segiou._support.files import Stamp
 from segiou.masks.finding import HEADER_SUFFIXES
 from segiou.masks.formats.decompression import inflater
 from segiou.masks.raw_mask import MaskError, damage
 
-T = TypeVar("T")
 _GZIP = b"\x1f\x8b"
 #: Bytes of a header, of its place in a single file, and its type and place of the offset of data.
 _LAYOUTS = {348: (352, "f", 108), 540: (544, "q", 168)}
@@ -54,13 +54,15 @@ def begins_as_volume(first: bytes) -> bool:
         return False
 
 
-def joined(
-    head: bytes,
-    path: str | Path,
-    read: Callable[[str], tuple[bytes, T]],
+def read_whole(
+    path: str,
+    read: Callable[[str], tuple[bytes, Stamp]],
     exists: Callable[[str], bool] = os.path.isfile,
-) -> tuple[bytes, T]:
-    """The volume as the bytes of one file, and the second result of ``read`` for its data."""
+) -> tuple[bytes, Stamp]:
+    """The content of a file and its stamp; of a header, the volume as the bytes of one file."""
+    head, stamp = read(path)
+    if not is_pair_header(path):
+        return head, stamp
     with damage(path, "is corrupt"):
         head = _head(head)
     if (order := _order(head)) is None:
@@ -76,17 +78,18 @@ def joined(
         wanted = Path(path).with_name(_renamed(Path(path).name, "hdr", "img"))
         problem = f"has no data: {wanted.name} is missing; copy both files of the volume"
         raise MaskError(path, problem)
-    data, about = read(names[0])
+    data, other = read(names[0])
     length, kind, at = _LAYOUTS[size]
     head = head[:size].ljust(length, b"\0")
     (offset,) = struct.unpack_from(order + kind, head, at)
-    start = bytearray(head)
+    start: Any = bytearray(head)
     struct.pack_into(order + kind, start, at, length + offset)
     magic = 344 if size == 348 else 4
     start[magic : magic + 3] = b"n+1" if size == 348 else b"n+2"
     # Members of gzip are decompressed one after the other.
     packed = data[:2] == _GZIP and names[0].lower().endswith(".gz")
-    return (gzip.compress(start, mtime=0) if packed else bytes(start)) + data, about
+    start = gzip.compress(start, mtime=0) if packed else bytes(start)
+    return start + data, stamp.joined(other)
 
 
 def header_problem(head: bytes) -> str:

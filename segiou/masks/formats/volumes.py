@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
-from segiou._support.files import os_problem
+from segiou._support.files import Stamp, os_problem
 from segiou.masks.formats.decompression import MAX_RATIO, inflater
 from segiou.masks.formats.itk_headers import (
     ItkParts,
@@ -24,13 +24,14 @@ from segiou.masks.formats.itk_headers import (
     needed_library,
     nrrd_parts,
 )
-from segiou.masks.formats.nifti_pairs import as_header, is_pair_header, joined
+from segiou.masks.formats.nifti_pairs import as_header, is_pair_header, read_whole
 from segiou.masks.formats.numpy_files import Fits, as_integers, others_than_integers
 from segiou.masks.formats.slicer import flattened, numbered
 from segiou.masks.raw_mask import MaskError, RawMask, Volume, check_content, damage
 from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"
+_UNKNOWN = Stamp(None, None)
 #: Bytes of the longest NIfTI header.
 _HEAD = 540
 #: Bytes of a header without extensions.
@@ -77,7 +78,7 @@ def read_volume(path: str | Path) -> Volume:
     path = as_header(Path(path).expanduser())
     try:
         if is_pair_header(path):
-            data, _ = joined(path.read_bytes(), path, lambda name: (Path(name).read_bytes(), None))
+            data, _ = read_whole(str(path), lambda name: (Path(name).read_bytes(), _UNKNOWN))
             return volume_from_bytes(data, path)
         if (header := _plain_header(path)) is None:
             return volume_from_bytes(path.read_bytes(), path)
@@ -93,13 +94,11 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     if is_nrrd or str(path).lower().endswith((".mha", ".mhd")):
         parts = nrrd_parts(data, path) if is_nrrd else metaimage_parts(data, path)
         header = _Header.of_itk(parts, path)
-        if not parts.layers:
-            volume = header.volume(header.stored(parts.content, parts.wbits))
-            return replace(volume, segments=numbered(parts.segments))
-        several = header._replace(shape=(parts.layers, *header.shape))
-        layers = header.labels(several.stored(parts.content, parts.wbits))
-        volume = header.volume(flattened(layers, parts.segments, path))
-        return replace(volume, segments=numbered(parts.segments))
+        layers = (parts.layers,) if parts.layers else ()
+        values = header._replace(shape=(*layers, *header.shape)).stored(parts.content, parts.wbits)
+        if layers:
+            values = flattened(header.labels(values), parts.segments, path)
+        return replace(header.volume(values), segments=numbered(parts.segments))
     header, wbits = _nifti_header(data, path)
     return header.volume(header.stored(data, wbits))
 

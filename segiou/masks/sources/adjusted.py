@@ -60,7 +60,7 @@ class AdjustedSource(DerivedSource):
         """The stamp of a file, joined with that of its region."""
         if self.roi is None or isinstance(self.roi, str):
             return stamp
-        return stamp.joined(self.roi.stamp(self._region_of(path)))
+        return stamp.joined(self.roi.stamp(self._region_of(path, self.roi)))
 
     def adjusted(self, data: bytes | RawMask, path: str) -> RawMask:
         """The mask in the content of a file."""
@@ -74,7 +74,7 @@ class AdjustedSource(DerivedSource):
         if isinstance(self.roi, str):
             region, raw_region = path, _region_in(data, path, self.roi)
         else:
-            region = self._region_of(path)
+            region = self._region_of(path, self.roi)
             if not region:
                 where = f"no mask in {self.roi.root} has its name"
                 raise MaskError(path, f"has no region of interest ({where}); add one")
@@ -89,23 +89,18 @@ class AdjustedSource(DerivedSource):
             raise MaskError(region, problem)
         return raw._replace(valid=valid)
 
-    def _region_of(self, path: str) -> str:
+    def _region_of(self, path: str, regions: Source) -> str:
         """The region of a file; empty if it has none."""
-        if self.roi is None or isinstance(self.roi, str):
-            return ""
         with _FINDING:
             if not self._regions:
-                self._regions.update({"": ""} | self._paired_regions())
+                self._regions.update({"": ""} | self._paired_regions(regions))
         return self._regions.get(path, "")
 
-    def _paired_regions(self) -> dict[str, str]:
+    def _paired_regions(self, regions: Source) -> dict[str, str]:
         """Regions by the path of the file, paired by name as predictions are."""
-        if self.roi is None or isinstance(self.roi, str):
-            return {}
-        root = self.place.root
-        if is_one_file(self.place) and is_one_file(self.roi):
-            return {root: self.roi.root}
-        pairing = pair_folders(self.place.find(), self.roi.find())
+        if is_one_file(self.place) and is_one_file(regions):
+            return {self.place.root: regions.root}
+        pairing = pair_folders(self.place.find(), regions.find())
         doubled = {key for key, _ in pairing.duplicates}
         return {pair.truth: pair.pred for pair in pairing.pairs if pair.id not in doubled}
 

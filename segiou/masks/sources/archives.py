@@ -25,7 +25,7 @@ from typing import IO, Any
 from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, os_problem
 from segiou._support.optional import import_extra
 from segiou.masks.finding import HEADER_SUFFIXES, check_found, is_mask, masks_among, unknown_part
-from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, is_pair_header, joined
+from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, read_whole
 from segiou.masks.formats.numpy_files import zip_member
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, damage
 from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, stamp_of, version_of
@@ -108,7 +108,7 @@ class ArchiveFolder:
         """
         try:
             stamp = self._member(path)[0]
-            data = data_of(path, self._has) if is_pair_header(path) else None
+            data = data_of(path, self._has)
             return stamp if data is None else stamp.joined(self._member(data)[0])
         except Exception:  # noqa: BLE001 - an unknown stamp only causes another read
             return Stamp(None, None)
@@ -126,11 +126,7 @@ class ArchiveFolder:
         MaskError
             If it is corrupt, encrypted or too large, or if the archive is changing.
         """
-        data, stamp = self._read(path)
-        if not is_pair_header(path):
-            return data, stamp
-        data, other = joined(data, path, self._read, self._has)
-        return data, stamp.joined(other)
+        return read_whole(path, self._read, self._has)
 
     def _read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of one member, and its stamp."""

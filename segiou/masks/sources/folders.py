@@ -29,7 +29,7 @@ from segiou.masks.finding import (
     masks_among,
 )
 from segiou.masks.formats.image_files import Scratch, read_small
-from segiou.masks.formats.nifti_pairs import as_header, data_of, is_pair_header, joined
+from segiou.masks.formats.nifti_pairs import as_header, data_of, is_pair_header, read_whole
 from segiou.masks.raw_mask import MaskError, RawMask
 
 #: Size limit of masks in archives and at URLs; larger masks must be separate local files.
@@ -174,11 +174,7 @@ class LocalFolder:
         MaskError
             If it is not a regular file, cannot be read, or changes meanwhile.
         """
-        data, stamp = _read_local(path)
-        if not is_pair_header(path):
-            return data, stamp
-        data, other = joined(data, path, _read_local)
-        return data, stamp.joined(other)
+        return read_whole(path, _read_local)
 
 
 def _read_local(path: str) -> tuple[bytes, Stamp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -76,7 +76,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         return _pattern_source(str(path))
     # Other folders, which are most, are decided without the code that draws polygons.
     files = first_files(path) if path.is_dir() else []
-    if any(name.lower().endswith(".txt") for name in files) or _has_text(files[:1]):
+    texts = [*files, *(str(Path(name).with_suffix(".txt")) for name in files[:1])]
+    if any(name.lower().endswith(".txt") and Path(name).is_file() for name in texts):
         from segiou.masks.sources.yolo_files import YoloFolder, is_yolo
 
         root = path / "labels" if (path / "images").is_dir() else path
@@ -94,11 +95,6 @@ def _has_segments(file: Path) -> bool:
     from segiou.masks.formats.run_length_tables import has_run_lengths
 
     return has_run_lengths(file)
-
-
-def _has_text(files: Sequence[str]) -> bool:
-    """Whether a file has a text file of its name beside it."""
-    return any(Path(name).with_suffix(".txt").is_file() for name in files)
 
 
 def _pattern_source(pattern: str) -> Source:
