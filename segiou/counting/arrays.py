@@ -473,6 +473,14 @@ def is_bfloat16(dtype: np.dtype[Any]) -> bool:
     return dtype.itemsize == 2 and "bfloat16" in str(dtype)
 
 
+def as_float(scores: NDArray[Any]) -> NDArray[Any]:
+    """Scores of bfloat16 as float32; others unchanged."""
+    if not is_bfloat16(scores.dtype):
+        return scores
+    bits = scores.view(np.uint16).astype(np.uint32)  # the upper half of a float32
+    return (bits << np.uint32(16)).view(np.float32)
+
+
 def values_text(pixels: Mapping[Any, int], unit: str) -> str:
     """The eight most frequent values, each with its count."""
     ranked = Counter(pixels).most_common()

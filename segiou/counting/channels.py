@@ -17,6 +17,7 @@ from segiou.counting import reference
 from segiou.counting.arrays import (
     AtLeast,
     as_array,
+    as_float,
     check_mask,
     check_same_shape,
     is_bfloat16,
@@ -24,7 +25,7 @@ from segiou.counting.arrays import (
     with_dimensions_of,
 )
 from segiou.counting.counts import Counts
-from segiou.counting.scores import as_float, rounded
+from segiou.counting.scores import rounded
 
 #: Number of values that are converted or masked at a time.
 _BLOCK_VALUES = 1 << 20

@@ -436,11 +436,8 @@ def _valid_blocks(
     truth: NDArray[Any], pred: NDArray[Any], valid: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """The valid pixels, block by block, without a copy of whole arrays."""
-    if truth.ndim == 0:
-        truth, pred, valid = truth[None], pred[None], valid[None]
-    rows = max(1, _BLOCK_PIXELS * len(truth) // max(1, truth.size))
-    for start in range(0, len(truth), rows):
-        block = slice(start, start + rows)
+    truth, pred, valid = np.atleast_1d(truth, pred, valid)
+    for block in reference.iter_blocks(truth.shape, _BLOCK_PIXELS):
         yield truth[block][valid[block]], pred[block][valid[block]]
 
 

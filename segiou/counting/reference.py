@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16, native_blocks
+from segiou.counting.arrays import as_float, check_labels, check_same_shape, native_blocks
 
 #: Maps values to codes.
 Finder = Callable[[NDArray[Any]], NDArray[Any]]
@@ -137,18 +137,20 @@ def decide_into(planes: NDArray[Any], limit: np.generic | None, labels: NDArray[
     return sum(_decide_block(planes[:, *block], limit, labels[block]) for block in blocks)
 
 
-def iter_blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+def iter_blocks(
+    shape: tuple[int, ...], pixels: int = _BLOCK_PIXELS
+) -> Iterator[tuple[int | slice, ...]]:
     """Blocks along the first axis, or along the second if a row is too large, and so on."""
     if not shape:
         yield ()
     if not shape or 0 in shape:
         return
     row_pixels = int(np.prod(shape[1:]))
-    if row_pixels > _BLOCK_PIXELS:
+    if row_pixels > pixels:
         for i in range(shape[0]):
-            yield from ((i, *block) for block in iter_blocks(shape[1:]))
+            yield from ((i, *block) for block in iter_blocks(shape[1:], pixels))
         return
-    rows = max(1, _BLOCK_PIXELS // row_pixels)
+    rows = max(1, pixels // row_pixels)
     for start in range(0, shape[0], rows):
         yield (slice(start, start + rows),)
 
@@ -171,12 +173,7 @@ def _decide_block(planes: NDArray[Any], limit: np.generic | None, labels: NDArra
 
 def _widened(scores: NDArray[Any]) -> NDArray[Any]:
     """Scores with 16 bits converted to float32, which is exact and compared faster."""
-    if scores.dtype == np.float16:
-        return scores.astype(np.float32)
-    if not is_bfloat16(scores.dtype):
-        return scores
-    bits = scores.view(np.uint16).astype(np.uint32)  # the upper half of a float32
-    return (bits << np.uint32(16)).view(np.float32)
+    return scores.astype(np.float32) if scores.dtype == np.float16 else as_float(scores)
 
 
 def _nan_in(scores: NDArray[Any]) -> int:

@@ -12,7 +12,7 @@ from segiou._support.arguments import check_flag
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting import reference
-from segiou.counting.arrays import AtLeast, as_array, check_decision, is_bfloat16
+from segiou.counting.arrays import AtLeast, as_array, as_float, check_decision, is_bfloat16
 
 #: Probabilities of half precision may be this much outside [0, 1].
 _ROUNDING = 1e-3
@@ -120,13 +120,6 @@ class ScaleCheck:
             self.is_done = warned or bool(scores.min() < scores.max())  # not by a trial run
 
 
-def as_float(scores: NDArray[Any]) -> NDArray[Any]:
-    """Scores of bfloat16 as float32; others unchanged."""
-    if not is_bfloat16(scores.dtype):
-        return scores
-    return (scores.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-
-
 #: What scores show about a threshold; the largest of all scores counts.
 _PROBABILITIES, _LOGITS, _WRONG_LOGITS = 1, 2, 3
 
@@ -166,10 +159,8 @@ def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[n
     array = as_array(scores, "pred")
     planes = array[None] if argmax is None else np.moveaxis(array, argmax, 0)
     is_nan = np.zeros(planes.shape[1:], dtype=bool)
-    for plane in planes:
-        if is_bfloat16(array.dtype):
-            is_nan |= (plane.view(np.uint16) & 0x7FFF) > 0x7F80
-        elif array.dtype.kind == "f":
+    for plane in map(as_float, planes):
+        if plane.dtype.kind == "f":
             is_nan |= np.isnan(plane)
     return is_nan
 

@@ -22,8 +22,9 @@ from segiou.labels.label_set import Color, LabelClass, LabelSet, unnamed
 from segiou.labels.loading import presets_with
 from segiou.masks.colors import PaletteUse, clash, clash_of_sides, colors_of, contradiction
 from segiou.masks.formats.slicer import joined, values_of
+from segiou.masks.sources.adjusted import is_one_file
 from segiou.masks.sources.class_files import class_layout
-from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
 from segiou.masks.sources.pairing import Pairing
 from segiou.scoring.file_pairs import files_of, pair_sources, pairing_problems
@@ -268,7 +269,7 @@ def inspect_folder(
     if progress is not None:
         check_callable("progress", progress, "a function of the numbers of files read and of all")
     source = open_source(folder)
-    single = isinstance(source, LocalFolder) and Path(source.root).is_file()
+    single = is_one_file(source)
     paths = [source.root] if single else list(files_of(source).values())
     if most is not None:
         paths = [*sampled(paths, most)]

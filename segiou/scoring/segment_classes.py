@@ -11,7 +11,8 @@ from segiou.labels.class_options import Labels
 from segiou.masks.formats.itk_headers import nrrd_parts
 from segiou.masks.formats.slicer import joined, numbered
 from segiou.masks.raw_mask import MaskError
-from segiou.masks.sources.folders import LocalFolder, Source
+from segiou.masks.sources.adjusted import is_one_file
+from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
 
 
@@ -44,8 +45,7 @@ def segments_in(masks: Any) -> dict[str, int]:
         return {}
     try:
         source = open_source(masks) if isinstance(masks, (str, Path)) else masks
-        single = isinstance(source, LocalFolder) and Path(source.root).is_file()
-        paths = [source.root] if single else [*source.find().values()]
+        paths = [source.root] if is_one_file(source) else [*source.find().values()]
     except (ValueError, OSError):  # which scoring reports
         return {}
     return joined(_segments_of(source, path) for path in filter(has_segments, paths))

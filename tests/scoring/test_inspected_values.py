@@ -291,3 +291,9 @@ def test_segments_have_the_values_that_are_scored(tmp_path, labels, order, value
     assert [numbers[wanted[name]] for name in NAMES] == [
         2 * int((values == i).sum()) for i in (1, 2, 3)
     ]
+
+
+def test_one_array_of_a_file_is_inspected(tmp_path):
+    np.savez(tmp_path / "case.npz", gts=np.eye(3, dtype=np.uint8), segs=np.zeros((3, 3), np.uint8))
+    inspected = inspect_folder(tmp_path / "case.npz" / "gts")
+    assert (inspected.files, inspected.values) == (1, {0: 6, 1: 3})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
-from segiou.counting.arrays import as_array, is_bfloat16
+from segiou.counting.arrays import as_array, as_float, is_bfloat16
 from segiou.counting.reference import iter_blocks
 from segiou.counting.scores import NanScoresError
 from segiou.metrics.ratio import Floats
@@ -140,8 +140,7 @@ def check_axis(
 def as_floats(part: NDArray[Any]) -> NDArray[Any]:
     """Scores as float32 or float64; 255 and 65535 are 1."""
     if is_bfloat16(part.dtype):
-        bits = np.ascontiguousarray(part).view(np.uint16).astype(np.uint32) << 16
-        return np.asarray(bits.view(np.float32))
+        return as_float(part)
     if part.dtype.kind == "u":
         return np.asarray(part / np.float64(np.iinfo(part.dtype).max))
     return part.astype(np.float64 if part.dtype.itemsize == 8 else np.float32, copy=False)

@@ -13,7 +13,7 @@ from typing import Any
 from zarr.storage import LocalStore  # type: ignore[import-not-found, unused-ignore]
 
 from segiou.masks.finding import ZARR_FILES
-from segiou.masks.formats.decompression import inflater, pieces
+from segiou.masks.formats.decompression import inflater, size_within
 from segiou.masks.raw_mask import MaskError
 
 #: Chunks may be larger than their array, but not much larger than this.
@@ -106,7 +106,9 @@ def unpacked_size(data: bytes, most: int) -> int:
     engine = next((make for magic, make in _ENGINES.items() if data.startswith(magic)), None)
     if engine is None:
         return len(data)
-    return _streamed_size(engine(), data, most)
+    with suppress(inflater.error, OSError, lzma.LZMAError):  # zarr reports it
+        return size_within(engine(), data, most + 1)
+    return 0
 
 
 def _shard_index(array: Any) -> slice:
@@ -120,14 +122,6 @@ def _shard_index(array: Any) -> slice:
         return slice(0, size)
     checksum = 4 * (len(codec.index_codecs) - 1)
     return slice(-size - checksum, -checksum or None)
-
-
-def _streamed_size(engine: Any, data: bytes, most: int) -> int:
-    size = 0
-    with suppress(inflater.error, OSError, lzma.LZMAError):  # zarr reports it
-        for piece in pieces(engine, data, most + 1):
-            size += len(piece)
-    return size
 
 
 def _zstd_size(data: bytes) -> int:
