@@ -8,6 +8,7 @@ from PIL import Image
 
 import segiou
 from segiou.measures.objects import ObjectOptions
+from segiou.report.pages.picture_masks import read_indices, reader_of
 from segiou.scoring import DataError
 
 
@@ -26,6 +27,10 @@ def test_the_instance_ids_of_cityscapes(tmp_path):
     assert run.counts_of("objects").detections[car].tolist() == [1, 0, 1]
     assert run.counts_of("objects").overlaps.tolist() == [[road, 2, 3, 1], [car, 2, 2, 1]]
     assert run.total().matrix[car, car] == 4
+    (files,) = run._images.files
+    drawn = read_indices(files.truth, [files.pred], [reader_of(run)]).arrays
+    assert drawn[0].tolist() == [[road, road, car, car, car, car, car, run.options.num_classes]]
+    assert drawn[1].tolist() == [[road, road, car, car, road, car, car, road]]
 
 
 def cityscapes_pair(folder, truth, pred, objects="cityscapes"):
