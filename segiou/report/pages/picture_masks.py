@@ -109,6 +109,19 @@ def read_indices(
     """Read masks as class indices, each prediction on the grid on which its run counted it."""
     if not truth:
         raise PictureError("scored from arrays, so there are no image files")
+    try:
+        return _read_sides(truth, preds, readers, largest, drawers)
+    except (MaskError, OSError) as error:
+        raise PictureError(str(error)) from error
+
+
+def _read_sides(
+    truth: str,
+    preds: Sequence[str],
+    readers: Sequence[PairScorer],
+    largest: int,
+    drawers: Sequence[Plan],
+) -> Masks:
     arrays: list[Indices] = []
     whole: list[Any] = []
     scores: list[NDArray[np.uint8] | None] = []
@@ -131,17 +144,13 @@ def read_indices(
 
 
 def _opened(stack: ExitStack, reader: PairScorer, pair: Pair) -> tuple[OpenMask, OpenMask]:
-    """Truth and prediction as they were counted; PictureError if they cannot be read."""
+    """Truth and prediction as they were counted; MaskError if they cannot be read."""
     truth, pred = reader.open_pair(stack, pair, (Scratch(), Scratch()), {})
     for side in (truth, pred):
         if isinstance(side, Problem):
-            msg = f"{side.where}: {side.text}"
-            raise PictureError(msg)
+            raise MaskError(side.where, side.text)
     assert isinstance(truth, OpenMask) and isinstance(pred, OpenMask)
-    try:
-        return reader.aligned(pair, truth, pred)
-    except MaskError as error:
-        raise PictureError(str(error)) from error
+    return reader.aligned(pair, truth, pred)
 
 
 @dataclass(frozen=True, slots=True)
