@@ -294,6 +294,18 @@ def test_combinations_of_twenty_units_are_searched():
     assert found.tests == 5 and not found.outside
 
 
+def test_values_that_read_like_bins_or_combinations():
+    """Only bins are named with a blank, and any value may have the sign of combinations."""
+    ids = tuple(f"{i}" for i in range(120))
+    values = [
+        {"id": id, "size": "9 × 9" if i % 2 else "<9", "b": i % 3} for i, id in enumerate(ids)
+    ]
+    found = slices(made("A", ids, [0.0] * 120), by=values, groups="none", search=True)
+    assert found.images_in("size=<9") == ids[::2]
+    assert found.images_in("size=9 × 9") == ids[1::2]
+    assert found.images_in("size × b=9 × 9 × 0") == ids[3::6]
+
+
 def test_another_mix_of_slices():
     run = made("A", IDS, LIFT)
     day, night = slices(run, by=TIME, groups="none")

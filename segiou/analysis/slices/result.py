@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import TYPE_CHECKING, Any
+from itertools import chain, combinations, compress
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.document.findings import Finding
 from segiou.document.parts import Part
+from segiou.inference.metadata import Metadata, MetadataColumn
 from segiou.inference.significance import is_significant
 from segiou.inference.units import plural_of
-
-if TYPE_CHECKING:
-    from segiou.inference.metadata import Metadata
 
 #: Fewer units have no interval.
 FEWEST = 3
@@ -31,6 +29,14 @@ FEWEST_TESTED = 5
 FEWEST_OF_PAIRS = 20
 #: Between the columns, and the values, of a combination.
 TIMES = " × "
+
+
+def pairs_of(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
+    """Combinations of the values of two columns; those of columns with lists are not defined."""
+    for a, b in combinations([column for column in columns if not column.more], 2):
+        values = tuple(f"{x}{TIMES}{y}" for x in a.values for y in b.values)
+        codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.values) + b.codes)
+        yield MetadataColumn(f"{a.name}{TIMES}{b.name}", values, codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ class Slice:
     @property
     def name(self) -> str:
         """Column and value, and the class."""
-        sign = " " if self.value.startswith(("<", "≥")) else "="
+        sign = " " if re.match("[<≥] ", self.value) else "="  # of bins
         return f"{self.column}{sign}{self.value}{self.row and f', class={self.row}'}"
 
     def differs(self, level: float) -> bool:
@@ -259,11 +265,9 @@ class Slices(Finding, Drawable):
         """
         row, table = self[name], self._table
         assert table is not None
-        columns = {c.name: c for c in table.columns}
-        inside = np.ones(len(table.ids), bool)
-        for column, value in zip(row.column.split(TIMES), row.value.split(TIMES), strict=True):
-            inside &= columns[column].inside(columns[column].values.index(value))
-        return tuple(compress(table.ids, inside))
+        columns = chain(table.columns, pairs_of(table.columns))
+        column = next(column for column in columns if column.name == row.column)
+        return tuple(compress(table.ids, column.inside(column.values.index(row.value))))
 
     def worst(self, n: int = 5) -> tuple[Slice, ...]:
         """Slices that are worse than the rest beyond chance, largest confirmed deficit first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -19,7 +19,7 @@ from segiou._support.arguments import (
     names_options,
 )
 from segiou._support.table_files import check_columns
-from segiou.analysis.slices.result import TIMES, Slice, Slices, Trend
+from segiou.analysis.slices.result import Slice, Slices, Trend, pairs_of
 from segiou.analysis.slices.scored import Scored
 from segiou.inference.dependence import design_of
 from segiou.inference.metadata import Metadata, MetadataColumn, metadata_of
@@ -130,7 +130,7 @@ def slices(
     first = alone[0]
     _check_against(against, table)
     mix = check_mix(mix or {}, table)
-    pairs = _pairs(table.columns) if search else ()
+    pairs = pairs_of(table.columns) if search else ()
     tested_slices, trends, tests = _tested(scored, [*table.columns, *pairs])
     return Slices(
         metric=first.score.name,
@@ -192,14 +192,6 @@ def check_mix(
         name: {value: share / sum(shares.values()) for value, share in shares.items()}
         for name, shares in mix.items()
     }
-
-
-def _pairs(columns: Sequence[MetadataColumn]) -> Iterator[MetadataColumn]:
-    """Combinations of the values of two columns; those of columns with lists are not defined."""
-    for a, b in combinations([column for column in columns if not column.more], 2):
-        values = tuple(f"{x}{TIMES}{y}" for x in a.values for y in b.values)
-        codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.values) + b.codes)
-        yield MetadataColumn(f"{a.name}{TIMES}{b.name}", values, codes)
 
 
 def _tested(
