@@ -15,6 +15,7 @@ from segiou import MaskError
 from segiou.masks import open_source
 from segiou.masks.formats.run_length_tables import Runs
 from segiou.masks.sources.segment_files import SegmentFile
+from segiou.scoring import inspect_folder
 
 FIXTURE = [HealthCheck.function_scoped_fixture]
 LABELS = ["background", "car", "tree"]
@@ -333,3 +334,14 @@ def test_damaged_annotations(tmp_path, data):
     path = tmp_path / "a.xml"
     path.write_bytes(bytes(damaged))
     read_or_refused(path)
+
+
+def test_inspection_names_the_kind_of_file(tmp_path):
+    table = write_csv(tmp_path / "a.csv", sized(rows_of(TRUTH)))
+    xml = tmp_path / "annotations.xml"
+    xml.write_text(
+        '<annotations><image name="a.jpg" width="5" height="4"><polygon label="car" '
+        'points="1,1;3,1;3,3"/></image></annotations>'
+    )
+    assert inspect_folder(table).kinds == {"CSV": 2}
+    assert inspect_folder(xml).kinds == {"XML": 1}

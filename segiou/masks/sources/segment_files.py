@@ -95,15 +95,17 @@ class SegmentFile:
             raise MaskError(path, "is no longer in its file")
         try:
             stamp = self.stamp(path)
+            kind = Path(self.file).suffix[1:]  # such as csv or xml
             if isinstance(image, DrawnImage):
-                return image.draw(), stamp
+                return image.draw()._replace(mode=kind.lower(), kind=kind.upper()), stamp
             mask = (_png_ids if image.png else _drawn)(image, contents, Path(self.file))
         except MaskError:
             raise
         except ValueError as error:
             raise MaskError(path, str(error)) from error
         polygons = any(isinstance(segmentation, list) for _, segmentation in image.segments)
-        raw = RawMask(mask, "json", "JSON", drawn="pycocotools" if polygons else "")
+        drawn = "pycocotools" if polygons else ""
+        raw = RawMask(mask, kind.lower(), kind.upper(), drawn=drawn)
         if image.png:
             return raw._replace(void=contents.free), stamp
         return raw._replace(background=None if contents.covered else contents.free), stamp
