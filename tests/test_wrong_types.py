@@ -22,8 +22,10 @@ from segiou import (
 )
 from segiou.counting import ConfusionCounts, count_pairs, scores_to_labels
 from segiou.labels import LabelClass
+from segiou.measures import measure_of
 from segiou.measures.boundary import BoundaryOptions
 from segiou.regions import Tolerance
+from segiou.report import render_comparison, render_report, write_html
 from segiou.runs import run_from_counts
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
@@ -39,7 +41,27 @@ def folder(**options):
     return segiou.score_folder("no truth", "no predictions", labels=2, **options)
 
 
+PAGE = RUN.report()
 WRONG_KINDS = [
+    (lambda: metrics.mean_iou(COUNTS) and metrics.cohen_kappa(COUNTS, xp=1), "xp must be a module"),
+    (lambda: metrics.pixel_accuracy(COUNTS, xp="torch"), "xp must be a module, such as numpy"),
+    (lambda: metrics.frequency_weighted_iou(COUNTS, xp=None), "xp must be a module.*NoneType"),
+    (lambda: metrics.mean("0.5"), "values must be numbers with an axis of classes"),
+    (lambda: metrics.image_influence(RUN.counts, 1), "whole must be segiou.Counts"),
+    (lambda: metrics.image_influence(RUN.counts, metric="iou"), "metric must be a function"),
+    (lambda: measure_of([]), "key must be text, not list"),
+    (lambda: write_html("x.html", None), "report must be a Report, as from run.report"),
+    (lambda: render_report(PAGE, run="r.run"), "expects runs, got str"),
+    (lambda: render_report(PAGE, baseline=1), "baseline must be a Comparison"),
+    (lambda: render_report(PAGE, slices=["x"]), "each of slices must be of the class Slices"),
+    (lambda: render_report(PAGE, intervals=3), "several results of the class Intervals, not int"),
+    (lambda: render_comparison(PAGE, RUN, RUN), "comparison must be a Comparison"),
+    (lambda: segiou.ConfusionMatrix(np.array(3)), "labels must be a label set.*not ndarray"),
+    (lambda: segiou.ConfusionMatrix(3, ignore=np.array(3)), "ignore must be an integer"),
+    (lambda: segiou.ConfusionMatrix.from_options(3), "options must be ClassOptions"),
+    (lambda: segiou.score_folder(np.zeros((2, 2)), "pred", labels=2), "truth must be a path"),
+    (lambda: scores_to_labels([0.5], threshold=[0.5]), "threshold must be a number, not list"),
+    (lambda: segiou.compare(RUN, RUN, blocks=np.zeros(3)), "blocks must be a number"),
     (lambda: segiou.bootstrap(RUN.total()), "a ConfusionMatrix has no per-image counts"),
     (lambda: segiou.bootstrap(RUN.counts, "iou", level="95"), r"level must be a number, not str"),
     (lambda: segiou.bootstrap("run.sqlite"), "not str .*open a run file with segiou.Run.open"),
@@ -277,6 +299,14 @@ def test_no_comparison_to_draw():
 
 
 WRONG_VALUES = [
+    (lambda: metrics.soft_iou([0.5], [0.5], axis=2**63), "axis must be at most 0"),
+    (lambda: metrics.soft_dice([0.5], [0.5], axis=(0, -1)), "axis has an axis twice"),
+    (lambda: inference.units_of(2**63), "num_images must be at most"),
+    (lambda: read_mask("a\0b.png"), "cannot be the path of a file"),
+    (lambda: read_mask("\ud800.png"), "cannot be the path of a file"),
+    (lambda: segiou.score([[[0]]], [[[0]]], labels=1, ids=["\ud800"]), "correct the id"),
+    (lambda: ConfusionCounts.of_matrix(3), r"matrix must have shape \(\.\.\., C, C\)"),
+    (lambda: ConfusionCounts.of_matrix([[1]], [[]]), r"unassigned must be an integer, or have"),
     (lambda: segiou.slices(RUN, by="(?P<a>.)", key="x"), "key='x' applies to tables"),
     (lambda: folder(workers=0), "workers must be at least 1, got 0"),
     (lambda: folder(processes=-1), "processes must be at least 1, got -1"),

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from os import PathLike
-from typing import Any, TypeVar, cast
+from os import PathLike, fsencode
+from typing import Any, TypeGuard, TypeVar, cast
 
 from segiou._support.text import did_you_mean
 
@@ -116,10 +116,15 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ValueError(msg)
 
 
+def is_several(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is an iterable other than a string."""
+    is_scalar = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, Iterable) and not is_scalar
+
+
 def check_several(name: str, value: object, wanted: str) -> None:
     """Raise TypeError unless the value is an iterable other than a string."""
-    is_scalar = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
-    if is_scalar or not isinstance(value, Iterable):
+    if not is_several(value):
         raise refuse_kind(name, value, wanted)
 
 
@@ -136,8 +141,15 @@ def check_callable(name: str, value: object, wanted: str) -> None:
 
 
 def check_path(name: str, value: object) -> None:
-    """Raise TypeError unless the value is a path."""
+    """Raise TypeError unless the value is a path, and ValueError if no file can have it."""
     check_kind(name, value, (str, PathLike), "a path")
+    try:
+        is_valid = b"\0" not in fsencode(cast("str", value))
+    except UnicodeEncodeError:
+        is_valid = False
+    if not is_valid:
+        msg = f"{name}: {str(value)!r} cannot be the path of a file"
+        raise ValueError(msg)
 
 
 #: Range of spacings, in which areas, volumes and sums of distances are exact enough.

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from segiou._support.arguments import refuse_kind
+from segiou._support.arguments import is_several, refuse_kind
 from segiou._support.csv_text import csv_name
 from segiou._support.files import check_exists, read_json, read_text, unique_keys
 from segiou._support.optional import import_extra
@@ -134,7 +134,7 @@ def rows_of(table: Any, where: str) -> list[Row]:
             for id, row in table.items()
         ]
     wanted = "a file, a pattern, a mapping from ids, rows or a DataFrame"
-    if not isinstance(table, Iterable) or isinstance(table, (str, bytes)):
+    if not is_several(table):
         raise refuse_kind("the metadata", table, wanted)
     rows = [*table]
     if wrong := [row for row in rows if not isinstance(row, Mapping)]:

@@ -164,7 +164,7 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in known}
-    low = typed.lower()
+    low = str(typed).lower()  # keys of mappings may be of any kind
     long_enough = [name for name in names if len(low) > 2 and name[:1] == low[:1]]
     dashes = low[: len(low) - len(low.lstrip("-"))]
     same = dashes + _OF_OTHERS.get(low.lstrip("-").replace("-", "_"), "-")

@@ -253,6 +253,7 @@ class TableAccumulator(Accumulator):
         *own, **more
             Further options of this class.
         """
+        check_kind("options", options, ClassOptions, "ClassOptions; to pass the classes, call it")
         new = cls.__new__(cls)
         new._start(options, *own, **more)
         return new

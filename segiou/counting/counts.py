@@ -192,6 +192,16 @@ def _refuse_past_int64(wrong: NDArray[np.bool_], name: str) -> None:
         raise OverflowError(msg)
 
 
+def _broadcast(data: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Counts in this shape; ValueError if they have another."""
+    array = counts_array(data, name)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError as error:
+        msg = f"{name} must be an integer, or have shape {shape}, got {array.shape}"
+        raise ValueError(msg) from error
+
+
 def check_counts(counts: object, name: str = "counts") -> None:
     """Raise a TypeError unless the argument is :class:`Counts`.
 
@@ -285,7 +295,7 @@ class ConfusionCounts:
         if table.ndim < 2 or table.shape[-1] != table.shape[-2] + 1:
             msg = f"table must have shape (..., C, C + 1), got {table.shape}"
             raise ValueError(msg)
-        ignored = np.broadcast_to(counts_array(self.ignored, "ignored"), table.shape[:-2]).copy()
+        ignored = _broadcast(self.ignored, "ignored", table.shape[:-2]).copy()
         add_exactly(sum_exactly(table, (-2, -1), "pixels"), ignored, "pixels")
         self.__dict__.update({"table": table, "ignored": ignored})
 
@@ -310,7 +320,10 @@ class ConfusionCounts:
         [[3, 1, 0], [0, 4, 2]]
         """
         cells = counts_array(matrix, "matrix")
-        column = np.broadcast_to(counts_array(unassigned, "unassigned"), cells.shape[:-1])
+        if cells.ndim < 2 or cells.shape[-1] != cells.shape[-2]:
+            msg = f"matrix must have shape (..., C, C), got {cells.shape}"
+            raise ValueError(msg)
+        column = _broadcast(unassigned, "unassigned", cells.shape[:-1])
         return cls(np.concatenate([cells, column[..., None]], axis=-1), ignored)
 
     @classmethod

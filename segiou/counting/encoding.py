@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer
+from segiou._support.arguments import check_choice, check_integer, is_several
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import (
@@ -171,8 +171,7 @@ class Encoding:
             Treatment of undeclared predictions.
         """
         classes = range(check_integer("num_classes", num_classes, 1, MAX_CLASSES))
-        several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
-        values: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
+        values: Iterable[Any] = ignore if is_several(ignore) else (ignore,)
         ignored = [check_integer("ignore", value) for value in values]
         return cls.of([(c,) for c in classes], ignore=ignored, unassigned=unassigned)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_flag
+from segiou._support.arguments import check_flag, check_number
 from segiou._support.optional import load_part, warn_missing
 from segiou._support.text import plural
 from segiou.counting import reference
@@ -83,6 +83,8 @@ def scores_to_labels(
     [False, True]
     """
     check_flag("allow_nan", allow_nan)
+    if threshold is not None:
+        check_number("threshold", threshold)
     array = as_array(scores, "pred")
     if array.dtype.kind not in "fiub" and not is_bfloat16(array.dtype):
         msg = f"scores must be numbers, got dtype {array.dtype}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from segiou._support.arguments import check_kind, refuse_kind
 from segiou.counting.arrays import check_same_shape, with_dimensions_of
 from segiou.counting.counts import Cells, SparseConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
@@ -54,6 +55,10 @@ def count_windows(
     >>> count_windows(encoding, truth, truth, pixels=1000).table.tolist()
     [[10000, 0, 0], [0, 0, 0]]
     """
+    check_kind("encoding", encoding, Encoding, "an Encoding")
+    for name, mask in (("truth", truth), ("pred", pred)):
+        if not hasattr(mask, "shape") or not hasattr(mask, "dtype"):
+            raise refuse_kind(name, mask, "an array with a shape and a dtype")
     pred = with_dimensions_of(truth, pred)
     check_same_shape(truth, pred)
     # If chunk sizes differ, the larger ones, so that few chunks are read twice.

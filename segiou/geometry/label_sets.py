@@ -210,6 +210,8 @@ def _names(samples: Sequence[Collection[Hashable]], side: str) -> list[set[Hasha
         if isinstance(labels, str | bytes) or not isinstance(labels, Collection | np.ndarray):
             msg = f"the labels of {side} sample {index} must be a list or set, got {labels!r}"
             raise TypeError(msg)
+        for label in labels:
+            check_kind(f"a label of {side} sample {index}", label, Hashable, "hashable, as text is")
     return [set(labels) for labels in several]
 
 

@@ -460,11 +460,11 @@ def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
     """Reject an invalid block length, and blocks of images declared independent."""
     if blocks is None:
         return
-    if blocks != "auto":
-        if isinstance(blocks, str):
-            msg = f"blocks must be 'auto' or a number of images, got {blocks!r}"
-            raise ValueError(msg)
+    if not isinstance(blocks, str):
         check_number("blocks", blocks, 1)
+    elif blocks != "auto":
+        msg = f"blocks must be 'auto' or a number of images, got {blocks!r}"
+        raise ValueError(msg)
     if isinstance(groups, str) and groups == INDEPENDENT:
         msg = "groups='none' (independent images) contradicts blocks; pass only one of them"
         raise ValueError(msg)

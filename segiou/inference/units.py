@@ -109,6 +109,10 @@ class Units:
         return table
 
 
+#: More images have counts that do not fit into memory.
+_MOST_IMAGES = 10**9
+
+
 def units_of(
     num_images: int, groups: Sequence[Hashable] | None = None, ids: Sequence[str] | None = None
 ) -> Units:
@@ -135,7 +139,7 @@ def units_of(
     >>> found.names, found.index
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
-    check_integer("num_images", num_images, 0)
+    check_integer("num_images", num_images, 0, _MOST_IMAGES)
     ids = one_per_image("id", ids, num_images)
     names = tuple(map(str, range(num_images) if ids is None else ids))
     if groups is None:

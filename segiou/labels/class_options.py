@@ -12,7 +12,14 @@ from typing import Any, Final, Literal, TypedDict, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, level_of_caller, refuse_kind
+from segiou._support.arguments import (
+    check_choice,
+    check_integer,
+    check_kind,
+    is_several,
+    level_of_caller,
+    refuse_kind,
+)
 from segiou._support.text import Json
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
 from segiou.labels.loading import load_labels
@@ -256,6 +263,7 @@ class ClassOptions:
         data : mapping
             Result of :meth:`to_dict`.
         """
+        check_kind("data", data, Mapping, "a mapping, as from to_dict")
         truth, pred = (LabelSet.from_dict(data[side]) for side in ("labels", "pred_labels"))
         return cls(truth, pred, tuple(data["ignore"]), tuple(data["exclude"]), data["unassigned"])
 
@@ -292,7 +300,7 @@ def _predicted(labels: LabelSet, given: Labels) -> LabelSet:
 
 
 def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:
-    several = [items] if isinstance(items, str) or not isinstance(items, Iterable) else list(items)
+    several: list[Any] = [*items] if is_several(items) else [items]
     for item in several:
         if isinstance(item, bool) or not isinstance(item, (str, Integral)):
             raise refuse_kind(name, item, "an integer or a class name, or several")

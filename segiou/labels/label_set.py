@@ -16,7 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
+from segiou._support.arguments import (
+    check_integer,
+    check_kind,
+    is_several,
+    read_several,
+    refuse_kind,
+)
 from segiou._support.text import Json, did_you_mean
 
 #: Longest name of a class; it is repeated in every table and page.
@@ -351,7 +357,7 @@ class LabelSet:
         for name in several:
             wanted = "a string; pass values as integers, or as a mapping {name: values}"
             check_kind("a class name", name, str, wanted)
-        ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
+        ignored: Any = tuple(ignore) if is_several(ignore) else (ignore,)
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(several))
         return cls(name="custom", classes=classes, ignore=ignored)
 

@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from segiou._support.arguments import check_kind, names_options
+from segiou._support.arguments import check_kind, is_several, names_options
 from segiou._support.files import is_file
 from segiou._support.text import did_you_mean
 from segiou.labels.label_set import Color, LabelClass, LabelSet
@@ -77,7 +77,7 @@ def load_labels(
         return _mapped_labels(labels)
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
-    if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):
+    if is_several(labels):
         several: Any = labels if isinstance(labels, (Sequence, set, frozenset)) else [*labels]
         if all(isinstance(name, str) for name in several):
             return LabelSet.from_names(several)

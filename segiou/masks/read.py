@@ -160,6 +160,7 @@ def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | No
     OSError
         If it cannot be read.
     """
+    check_path("path", path)
     bound = WHOLE_PIXELS if least is None else least
     with Path(path).open("rb") as file:
         magic = file.read(6)

@@ -69,10 +69,11 @@ def measure_of(key: str) -> type[Measure]:
     ValueError
         If the key is unknown or reserved.
     TypeError
-        If an entry point does not name a measure with this key.
+        If the key is not text, or an entry point does not name a measure with this key.
     """
     from segiou.measures.measure import Measure
 
+    check_kind("key", key, str, "text")
     kind: type[Measure] | None = find_plugin("measures", key, type)
     if kind is None:
         hint = did_you_mean(key, measure_keys())
@@ -145,7 +146,9 @@ def read_measures(measures: Any, **short: Any) -> tuple[Measure, ...]:
 
     wanted = "measures or their keys, such as 'boundary'"
     by_key: dict[str, Measure] = {}
-    wanted_keys = {key: choice for key, choice in short.items() if choice not in (None, False)}
+    wanted_keys = {
+        key: choice for key, choice in short.items() if choice is not None and choice is not False
+    }
     several = [measure_of(key).of(choice) for key, choice in wanted_keys.items()]
     for choice in (*several, *read_several("measures", measures, wanted)):
         chosen = measure_of(choice).of(True) if isinstance(choice, str) else choice

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 
-from segiou._support.arguments import check_callable, check_choice
+from segiou._support.arguments import (
+    check_callable,
+    check_choice,
+    check_integer,
+    check_kind,
+    refuse_kind,
+)
 from segiou.counting.arrays import as_array, check_same_shape
 from segiou.counting.counts import Counts, check_counts
 from segiou.counting.scores import as_float
@@ -32,6 +39,11 @@ def mean(values: Floats, include: Any = None, xp: Any = np) -> Floats:
     >>> float(mean(np.array([0.5, np.nan, 1.0])))
     0.75
     """
+    _check_module(xp)
+    if xp is np:
+        values = np.asarray(values)
+        if values.dtype.kind not in "biuf" or not values.ndim:
+            raise refuse_kind("values", values, "numbers with an axis of classes")
     taken = ~xp.isnan(values)
     if include is not None:
         taken = xp.where(included(include, values.shape[-1]), taken, False)
@@ -160,6 +172,7 @@ def pixel_accuracy(counts: Counts, xp: Any = np) -> Floats:
     0.9
     """
     check_counts(counts)
+    _check_module(xp)
     return ratio(xp.sum(counts.tp, -1), xp.sum(counts.truth, -1))
 
 
@@ -182,6 +195,7 @@ def frequency_weighted_iou(counts: Counts, xp: Any = np) -> Floats:
     >>> round(float(frequency_weighted_iou(Counts(tp=[9, 0], fp=[1, 0], fn=[0, 1], tn=[0, 9]))), 4)
     0.81
     """
+    _check_module(xp)
     ious, weights = iou(counts), counts.truth
     weighted = xp.where(weights > 0, weights * ious, xp.zeros_like(ious))
     return ratio(xp.sum(weighted, -1), xp.sum(weights, -1))
@@ -287,7 +301,7 @@ def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None
     >>> round(float(soft_iou([1.0, 0.0], [0.5, 0.5])), 4)
     0.3333
     """
-    t, p = _probabilities(truth, pred)
+    t, p = _probabilities(truth, pred, axis)
     return ratio(np.minimum(t, p).sum(axis), np.maximum(t, p).sum(axis))
 
 
@@ -314,13 +328,20 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
     >>> float(soft_dice([1.0, 0.0], [0.5, 0.5]))
     0.5
     """
-    t, p = _probabilities(truth, pred)
+    t, p = _probabilities(truth, pred, axis)
     return ratio(2 * np.minimum(t, p).sum(axis), (t + p).sum(axis))
+
+
+def _check_module(xp: Any) -> None:
+    """Raise a TypeError unless the module of arrays is one."""
+    if xp is not np:
+        check_kind("xp", xp, ModuleType, "a module, such as numpy or keras.ops")
 
 
 def _labelled(counts: Counts, what: str, xp: Any) -> tuple[Floats, Floats, Floats, Floats]:
     """TP, FP, FN and TN as floats; shares if they are tensors, whose products stay in float32."""
     check_counts(counts)
+    _check_module(xp)
     labelled = xp.sum(counts.truth, -1)
     if xp is np:
         _check_labelled(counts, labelled, what)
@@ -347,10 +368,10 @@ def _check_labelled(counts: Counts, labelled: Any, what: str) -> None:
         raise ValueError(msg)
 
 
-def _probabilities(*maps: Any) -> list[Floats]:
-    """Checked probability maps of truth and prediction."""
+def _probabilities(truth: Any, pred: Any, axis: Any) -> list[Floats]:
+    """Checked probability maps of truth and prediction, which have these axes."""
     checked: list[Floats] = []
-    for name, array_like in zip(("truth", "pred"), maps, strict=True):
+    for name, array_like in (("truth", truth), ("pred", pred)):
         values = as_float(as_array(array_like, name))
         if values.dtype.kind not in "biuf":
             msg = f"{name} must be probabilities in [0, 1], got dtype {values.dtype}"
@@ -363,4 +384,9 @@ def _probabilities(*maps: Any) -> list[Floats]:
             raise ValueError(msg)
         checked.append(values.astype(np.float64, copy=False))
     check_same_shape(checked[0], checked[1])
+    axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    places = [check_integer("axis", one, -checked[0].ndim, checked[0].ndim - 1) for one in axes]
+    if len({place % checked[0].ndim for place in places}) < len(places):
+        msg = f"axis has an axis twice: {axis}"
+        raise ValueError(msg)
     return checked

@@ -255,7 +255,9 @@ def image_influence(
     array([ 0.4643, -0.1857])
     """
     check_per_image(per_image)
+    check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
     total = per_image.summed() if whole is None else whole
+    check_counts(total, "whole")
     rest = Counts(
         total.tp - per_image.tp,
         total.fp - per_image.fp,

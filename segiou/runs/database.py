@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou._support.arguments import check_path
 from segiou._support.files import Problem, Stamp
 from segiou._support.optional import PluginError
 from segiou.measures.guard import MeasureError
@@ -407,6 +408,7 @@ class RunFile:
             If it does not exist, is not a run file, is corrupt, has a different
             version, or is locked by a writer.
         """
+        check_path("path", path)
         path = Path(path).expanduser()
         with open_reading(path) as connection:
             header, totals = read_head(connection, path, measures)

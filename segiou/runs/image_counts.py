@@ -34,9 +34,14 @@ def to_text(name: str) -> str | bytes:
     """A name for SQLite: text, or bytes if it is not valid UTF-8."""
     try:
         name.encode()
+        return name
     except UnicodeEncodeError:
+        pass
+    try:
         return name.encode("utf-8", "surrogateescape")
-    return name
+    except UnicodeEncodeError:
+        msg = f"{name!r} is not text that can be stored; correct the id"
+        raise ValueError(msg) from None
 
 
 def from_text(stored: str | bytes) -> str:

@@ -42,7 +42,9 @@ class RunCounts(Drawable):
         self, header: Header, images: Columns | RunFile, skipped: Sequence[Problem] = ()
     ) -> None:
         self._header, self._images = header, images
-        self.skipped: tuple[Problem, ...] = tuple(skipped)
+        self.skipped: tuple[Problem, ...] = tuple(
+            read_several("skipped", skipped, "a sequence of problems")
+        )
 
     @property
     def options(self) -> ClassOptions:

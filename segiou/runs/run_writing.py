@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from segiou._support.arguments import check_path
 from segiou._support.files import Problem, Stamp, drafts
 from segiou._support.text import encodable
 from segiou.runs.database import (
@@ -80,6 +81,7 @@ class RunWriter:
     """
 
     def __init__(self, path: str | Path, header: Header) -> None:
+        check_path("path", path)
         self.path: Path = Path(path).expanduser()
         self._pending: list[ImageCount] = []
         self._pending_skips: list[tuple[str | bytes | int, ...]] = []
@@ -381,6 +383,7 @@ def write_run(
     RunFileError
         If the file already exists or cannot be written.
     """
+    check_path("path", path)
     path = Path(path).expanduser()
     if path.exists():
         raise RunFileError(path, "already exists; remove it or choose a different path")

@@ -99,6 +99,7 @@ class Evaluator(Accumulator):
         measures, conflict
             As of the class.
         """
+        check_kind("options", options, ClassOptions, "ClassOptions; to pass the classes, call it")
         new, chosen = cls.__new__(cls), read_measures(measures)
         new._start(Header(options), with_defaults(chosen, options.labels, None), conflict)
         return new

@@ -11,7 +11,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from segiou._support.arguments import check_callable, level_of_caller, names_options
+from segiou._support.arguments import (
+    check_callable,
+    check_kind,
+    check_path,
+    level_of_caller,
+    names_options,
+)
 from segiou._support.files import Problem
 from segiou._support.options import Options, option
 from segiou._support.text import plural
@@ -248,6 +254,8 @@ def score_folder(
         If options contradict each other or the options of the run file.
     """
     arguments: dict[str, Any] = dict(locals())
+    check_path("truth", truth)
+    check_path("pred", pred)
     chosen = read_measures(measures, boundary=boundary, objects=objects, surfaces=surfaces)
     implied = (
         type(measure).class_names({measure.key: measure}) for measure in chosen if labels is None
@@ -275,6 +283,7 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
     executor : Executor or callable, optional
         Executor to use; threads by default.
     """
+    check_kind("job", job, Job, "a Job")
     check_engine(job, executor)
     if (match := job.reading.match) is not None:
         are_scores = any(plan.reads_predictions for plan in job.plans(volumes=False))

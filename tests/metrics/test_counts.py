@@ -154,8 +154,12 @@ def test_bad_groups_are_refused(groups, text):
             "fp must be below 2\\^63, got 9223372036854775808",
         ),
         (lambda: ConfusionCounts([[1, 2, 0]]), ValueError, r"table must have shape"),
-        (lambda: ConfusionCounts.of_matrix([[1, 2]], [0, 0], 0), ValueError, "broadcast"),
-        (lambda: ConfusionCounts.of_matrix([[1]], [0], [0]), ValueError, "broadcast"),
+        (
+            lambda: ConfusionCounts.of_matrix([[1, 2]], [0, 0], 0),
+            ValueError,
+            "matrix must have shape",
+        ),
+        (lambda: ConfusionCounts.of_matrix([[1]], [0], [0]), ValueError, "or have shape"),
         (lambda: ConfusionCounts.of_matrix([[1.0]], [0], 0), TypeError, "matrix must be integers"),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal
 
-from segiou._support.arguments import check_choice, check_integer, check_kind
+from segiou._support.arguments import check_choice, check_integer, check_kind, is_several
 from segiou.counting.encoding import Encoding
 from segiou.measures.boundary.byte_codes import ByteCodes
 from segiou.measures.boundary.image import count_labels
@@ -65,8 +65,7 @@ def boundary_counts(
     (6, 6, 6)
     """
     # Values that cannot be keys of the cache are wrong, which this reports.
-    several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
-    values: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
+    values: Iterable[Any] = ignore if is_several(ignore) else (ignore,)
     ignored = tuple(check_integer("ignore", value) for value in values)
     check_choice("unassigned", unassigned, ("error", "count"))
     codes = _label_codes(check_integer("num_classes", num_classes, 1), ignored, unassigned)

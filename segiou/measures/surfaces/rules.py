@@ -169,7 +169,9 @@ def _fillings(measure: str, fillings: Any) -> tuple[Any, ...]:
         msg = f"{name} must be {wanted}; got {fillings!r}"
         raise ValueError(msg)
     most, where = (math.inf, "at least 0") if measure in DISTANCES else (1, "from 0 to 1")
-    if wrong := [v for v in fillings if v != "diagonal" and not (0 <= v <= most or math.isnan(v))]:
+    # NaN is not equal to itself, and integers may be too large for a float.
+    if wrong := [v for v in fillings if v != "diagonal" and v == v and not 0 <= v <= most]:
         msg = f"{name} must be {where}, or nan for undefined; got {wrong[0]}"
         raise ValueError(msg)
-    return tuple(fillings)
+    numbers = (v if v == "diagonal" or v != v else check_number(name, v) for v in fillings)
+    return tuple(numbers)

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou._support.arguments import check_integer, check_kind
 from segiou.analysis.comparison import text as comparison_text
+from segiou.analysis.comparison.result import Comparison
 from segiou.analysis.comparison.text import difference_head, influences, significant_text
 from segiou.document.parts import Section, Table
+from segiou.inference.paired_runs import check_runs
 from segiou.inference.scored_runs import scored_images
 from segiou.measures.score_names import read_name
 from segiou.metrics.pixel_scores import PIXEL_SCORES
@@ -21,11 +24,11 @@ from segiou.report.pages.distance_pictures import box_of
 from segiou.report.pages.image_table import EXAMPLES, ImageScores
 from segiou.report.pages.page import sentence
 from segiou.report.pages.picture_masks import Reader
-from segiou.report.pages.report_page import histogram, render_page, write_page
+from segiou.report.pages.report_page import histogram, read_slices, render_page, write_page
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.ranking import Ranking
-    from segiou.analysis.comparison.result import Comparison, PairComparison
+    from segiou.analysis.comparison.result import PairComparison
     from segiou.analysis.slices.result import Slices
     from segiou.report.report import Report
     from segiou.runs.run import Run
@@ -76,6 +79,9 @@ def render_comparison(
     ValueError
         If ``examples`` is negative, or the runs have different images.
     """
+    check_kind("comparison", comparison, Comparison, "a Comparison, as from segiou.compare")
+    check_runs("render_comparison", (run_a, run_b))
+    check_integer("pair", pair, 0, len(comparison.pairs) - 1)
     if run_a.ids != run_b.ids:
         msg = "the two runs have different images; pass the runs that were compared"
         raise ValueError(msg)
@@ -90,7 +96,7 @@ def render_comparison(
         **_pair_context(comparison, shown_pair, reports),
         **_words_context(comparison, shown_pair),
         **_models_context(comparison, shown_pair),
-        "sliced": [*slices],
+        "sliced": read_slices(slices),
         "reports": reports,
         "image_score": scores.title,
         "spread": _spread(scores, better=comparison.better),

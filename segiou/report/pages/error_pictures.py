@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from segiou._support.arguments import check_kind
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import did_you_mean
 from segiou.labels.label_set import LabelSet
@@ -117,6 +118,7 @@ class ErrorColors:
 
 def classes_of(labels: LabelSet, wanted: str) -> tuple[int | None, int | None]:
     """The class, or the class of the truth and the predicted one; ValueError if unknown."""
+    check_kind("of", wanted, str, "a class or TRUTH:PRED")
     names = labels.class_names
     if not wanted or wanted in names:
         return names.index(wanted) if wanted else None, None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from segiou._support.arguments import check_path
+from segiou._support.arguments import check_kind, check_path, read_several
 from segiou._support.text import listed
 from segiou.masks.finding import split_ending
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
@@ -108,7 +108,8 @@ def _match(folder: str | Path, ids: Iterable[str], endings: frozenset[str]) -> I
     files = sorted(p for p in root.rglob("*") if split_ending(p.name)[1].lower() in endings)
     by_key, by_name, by_beginning = _index_files(files, root)
     photos, missing = {}, []
-    for id in ids:
+    for id in read_several("ids", ids, "a sequence of ids"):
+        check_kind("an id", id, str, "text")
         name = id.rpartition("/")[2]
         candidates = by_key.get(id) or by_name.get(name) or by_beginning.get(name) or []
         if len(candidates) > 1:  # a photo beside the mask of its name

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_flag, check_integer, check_path
+from segiou._support.arguments import (
+    check_flag,
+    check_integer,
+    check_kind,
+    check_path,
+    read_several,
+)
 from segiou._support.files import write_whole
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import capital, nouns
 from segiou.analysis.gap.steps import top_steps
+from segiou.inference.paired_runs import check_runs
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import worst_mean
 from segiou.metrics.ratio import Floats
@@ -135,7 +142,20 @@ def render_report(
     >>> page[:15], "Mean IoU" in page
     ('<!doctype html>', True)
     """
-    drawn = list(report.pixel_intervals.values() if intervals is None else intervals)
+    from segiou.analysis.comparison.result import Comparison
+    from segiou.analysis.gap.imbalance import Imbalance
+    from segiou.inference.intervals import Intervals
+
+    check_kind("report", report, Report, "a Report, as from run.report()")
+    if run is not None:
+        check_runs("render_report", (run,))
+    if imbalance is not None:
+        check_kind("imbalance", imbalance, Imbalance, "an Imbalance, as from segiou.explain")
+    if baseline is not None:
+        check_kind("baseline", baseline, Comparison, "a Comparison, as from segiou.compare")
+    drawn = list(report.pixel_intervals.values())
+    if intervals is not None:
+        drawn = read_results("intervals", intervals, Intervals)
     steps = top_steps(report.next_steps)
     context = {
         **_verdict_context(report, imbalance, baseline),
@@ -145,8 +165,8 @@ def render_report(
         **_dumbbells(report),
         **confusions(report),
         "steps": steps,
-        "outcomes": outcomes,
-        "sliced": [*slices],
+        "outcomes": read_several("outcomes", outcomes, "pairs of a sentence and whether it passed"),
+        "sliced": read_slices(slices),
         "spread": distribution(report),
         **_worst_context(report),
     }
@@ -164,6 +184,21 @@ def render_report(
         read=read,
         folder=folder,
     )
+
+
+def read_results(name: str, several: Any, kind: type) -> list[Any]:
+    """Several results of a class as a list."""
+    results = read_several(name, several, f"several results of the class {kind.__name__}")
+    for result in results:
+        check_kind(f"each of {name}", result, kind, f"of the class {kind.__name__}")
+    return results
+
+
+def read_slices(several: Any) -> list[Slices]:
+    """Slices of a page as a list."""
+    from segiou.analysis.slices.result import Slices
+
+    return read_results("slices", several, Slices)
 
 
 def _verdict_context(
