@@ -59,6 +59,9 @@ def test_page_without_script_still_shows_its_numbers(new_page, report_url):
     page.goto(report_url)
     assert page.locator("#class-table tbody tr").count() == 5
     assert page.locator("#confusion-table tbody tr").count() > 3
+    # Nothing is shown that needs scripts; definitions of terms do not.
+    assert page.locator("#content button:visible:not(.term, .sort)").count() == 0
+    assert page.locator(":is(select, input, #viewer):visible").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -69,3 +69,10 @@ def test_the_page_fits_a_narrow_screen(page, places):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(places[1])
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_without_scripts_regions_are_shown_without_questions(new_page, places):
+    page = new_page(java_script_enabled=False)
+    page.goto(places[1])
+    assert page.locator(".suspect img:visible").count() == 4
+    assert page.locator(":is(button, select, input):visible").count() == 0
