@@ -145,16 +145,20 @@ class CompiledMatrix(CodeTables):
         super().__init__(ops, Encoding.of_classes(matrix.options))
         self.matrix = matrix
 
-    def counts_of(self, low: Any, high: Any, xp: Any) -> tuple[Counts, Any]:
+    def counts_of(
+        self, low: Any, high: Any, xp: Any, *, drops_undeclared: bool = False
+    ) -> tuple[Counts, Any]:
         """Counts of the classes in float32, and the number of bad values.
 
-        Differences are computed in integers. In float32, those of counts above 2^24 are noise.
+        The pixels of undeclared predictions are missed, or dropped. Differences are computed in
+        integers. In float32, those of counts above 2^24 are noise.
         """
         classes = self.matrix.num_classes
         sides = [xp.reshape(x[:-1], (classes + 2, classes + 1)) for x in carry(low, high)]
-        tables = [side[:classes] for side in sides]
+        tables = [side[:classes, : classes + (not drops_undeclared)] for side in sides]
         tp, truth = [xp.diagonal(table) for table in tables], _total(*tables, xp=xp, axis=1)
-        pred, total = [side[:-1] for side in _total(*tables, xp=xp, axis=0)], _total(*truth, xp=xp)
+        pred = [side[:classes] for side in _total(*tables, xp=xp, axis=0)]
+        total = _total(*truth, xp=xp)
         counts = zip(*map(_differences, tp, truth, pred, total), strict=True)
         wrong = as_floats(*sides, xp=xp)
         bad = as_floats(low[-1], high[-1], xp=xp) + xp.sum(wrong[-1])

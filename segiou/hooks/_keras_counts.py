@@ -117,8 +117,11 @@ class KerasCounts(CompiledCounts):
     def scores(self, low: Any, high: Any, refused: Any) -> dict[str, Any]:
         """Scores of all batches by name, in float32; NaN if bad values were counted."""
         is_exact = isinstance(self.tables, CodeTables)
-        sums = (low, high) if is_exact else (as_floats(low, high, xp=ops),)
-        counts, bad = self.tables.counts_of(*sums, ops)
+        if is_exact:
+            drops = self.scoring.drops_undeclared
+            counts, bad = self.tables.counts_of(low, high, ops, drops_undeclared=drops)
+        else:
+            counts, bad = self.tables.counts_of(as_floats(low, high, xp=ops), ops)
         is_bad = ops.sum(ops.cast(refused, "float32")) + bad > 0
         nan_if_bad = ops.where(is_bad, float("nan"), 0.0)
         values = self.scoring.values_of(counts, xp=ops)

@@ -139,9 +139,8 @@ class Scoring(ABC):
     def values_of(self, counts: Any, separator: str = "/", xp: Any = np) -> dict[str, Any]:
         """Scores of counts in arrays of NumPy or tensors of ``keras.ops``, which is `xp` then."""
 
-    @staticmethod
     @abstractmethod
-    def _counts(counted: Any) -> Any:
+    def _counts(self, counted: Any) -> Any:
         """The counts of an accumulator for `values_of`."""
 
     def values(self, counted: Any, separator: str = "/") -> dict[str, float]:
@@ -245,8 +244,7 @@ class PixelScoring(Scoring):
         equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
         return [self.axis, self.threshold, *equal]
 
-    @staticmethod
-    def _counts(counted: Any) -> Counts:
+    def _counts(self, counted: Any) -> Counts:
         counts: Counts = counted.counts
         return counts
 
@@ -314,6 +312,16 @@ class MatrixScoring(PixelScoring):
         self.options = ClassOptions.of(labels, **classes)
         self.options.warn_of_ignored_classes()
         super().__init__(default, options)
+
+    @property
+    def drops_undeclared(self) -> bool:
+        """Whether the protocol ignores the pixels of undeclared predictions."""
+        return self.protocol.undeclared == "drop"
+
+    def _counts(self, counted: Any) -> Counts:
+        if not self.drops_undeclared:
+            return super()._counts(counted)
+        return self.protocol.tally_of(getattr(counted, "tally", counted)).counts
 
     def cells(self, truth: Any, pred: Any) -> Cells:
         """The counts of a pair, most of which are 0."""
@@ -524,8 +532,7 @@ class HistogramScoring(Scoring):
         """The names that `values` returns."""
         return [*self.names]
 
-    @staticmethod
-    def _counts(counted: Any) -> NDArray[np.int64]:
+    def _counts(self, counted: Any) -> NDArray[np.int64]:
         cells: NDArray[np.int64] = counted._cells
         return cells
 

@@ -478,7 +478,7 @@ _PRESETS = (
     Protocol("cityscapes", "cityscapesScripts, IoU of classes and categories", groups="grouped"),
     Protocol("mmsegmentation", "mmsegmentation's IoUMetric, mIoU"),
     Protocol("huggingface", "Hugging Face evaluate, mean_iou"),
-    Protocol("keras", "Keras MeanIoU", empty="zero", at_threshold="positive"),
+    Protocol("keras", "Keras MeanIoU", empty="zero", at_threshold="positive", undeclared="drop"),
     Protocol("torchmetrics", "torchmetrics MulticlassJaccardIndex, macro", ignored="exclude"),
     Protocol("torchmetrics-segmentation", "torchmetrics segmentation.MeanIoU", unit="image-class"),
     Protocol("detectron2", "detectron2 SemSegEvaluator", over="truth"),

@@ -159,6 +159,8 @@ protocols = {name: scored(*few, protocol=name)
              for name in ("segiou", "detectron2", "ade20k", "paddleseg", "torchvision")}
 protocols["torchmetrics"] = scored(*few, protocol="torchmetrics", ignore=0)
 protocols["keras"] = scored(few[0] * 0 + 255, few[1], protocol="keras", ignore=255)
+undeclared = np.array([[0, 0, 1, 1, 1]]), np.array([[0, 7, 7, 1, 0]])
+protocols["ultralytics"] = scored(*undeclared, protocol="ultralytics", unassigned="count")
 print(json.dumps({"same": same, "errors": errors, "protocols": protocols,
                   "poisoned": float(poisoned.result())}))
 """

@@ -129,6 +129,19 @@ def test_unknown_scores_are_refused(hook):
         hook.SegmentationScores(2, scores="miuo")
 
 
+@pytest.mark.parametrize("protocol", ["ultralytics", "keras"])
+def test_the_protocol_ignores_undeclared_predictions(hook, need, protocol):
+    torch = need("torch")
+    metric = hook.SegmentationScores(
+        2, protocol=protocol, unassigned="count", scores=["mean_iou", "pixel_accuracy", "iou"]
+    )
+    metric.update(torch.tensor([0, 7, 7, 1, 0]), torch.tensor([0, 0, 1, 1, 1]))
+    # Valid are the pixels 0/0, 1/1 and 1/0.
+    found = {name: float(value) for name, value in metric.compute().items()}
+    half = {"mean_iou": 0.5, "iou/0": 0.5, "iou/1": 0.5}
+    assert found == pytest.approx({**half, "pixel_accuracy": 2 / 3})
+
+
 def test_the_protocol_is_used(hook, need):
     torch = need("torch")
     values = {}

@@ -146,6 +146,14 @@ def test_keras(case, keras_mean_iou):
     assert case.mean_iou("keras") == pytest.approx(theirs["mean_iou"], abs=SINGLE)
 
 
+def test_keras_drops_undeclared_predictions(keras_mean_iou):
+    truth, pred = np.array([[0, 0, 1, 1, 1]]), np.array([[0, 7, -1, 1, 0]])
+    theirs = keras_mean_iou([truth], [pred], 2)
+    matrix = segiou.ConfusionMatrix(2, unassigned="count").update(truth, pred)
+    assert theirs["matrix"] == matrix.report("keras").matrix.tolist() == [[1, 0], [1, 1]]
+    assert matrix.mean_iou("keras") == pytest.approx(theirs["mean_iou"], abs=SINGLE)
+
+
 def test_keras_with_nothing_valid(keras_mean_iou):
     void = np.full((1, 4), IGNORED)
     theirs = keras_mean_iou([void], [np.zeros((1, 4), int)], 3)["mean_iou"]
