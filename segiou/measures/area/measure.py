@@ -105,6 +105,7 @@ class AreaPlan(Plan):
             lambda parts: parts["areas"],
             lambda sums: ratio(np.abs(sums[..., 1] - sums[..., 0]), sums[..., 0]),
             better="lower",
+            scale="log",  # may exceed 1
             seen=lambda parts: parts["areas"][..., 0] > 0,
         )
         return {"area_error": score}

@@ -178,4 +178,6 @@ class ChangePlan(MatrixPlan):
             value = formula(self.tables(sums)[..., :-1])
             return value[..., None]
 
-        return Score(name, _TITLES[name], (), table_sums, evaluate, overall=OVERALL)
+        # Both are negative if changes agree less than by chance, as kappa is.
+        scale = "fisher" if name in ("sek", "scd_score") else ""
+        return Score(name, _TITLES[name], (), table_sums, evaluate, scale=scale, overall=OVERALL)

@@ -157,7 +157,9 @@ class VolumePlan(StructurePlan):
             return ratio(total, sums[..., 2]) * _SCALE
 
         names, every = tuple(self.structures), np.ones(len(self.structures), bool)
-        more: Any = {"unit": unit, "better": "lower", "rule": "cases", "over": "class"}
+        # Relative errors are not shares: they may exceed 1.
+        more: Any = {"unit": unit, "better": "lower", "scale": "log"}
+        more |= {"rule": "cases", "over": "class"}
         return Score.of_names(name, title, names, every, numbers, mean, seen=_is_in_truth, **more)
 
     def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:

@@ -71,6 +71,7 @@ def test_areas_reach_every_output(folders, tmp_path, command):
     assert "Difference, ha" in page.read_text(encoding="utf-8")
     images = list(csv.DictReader((tmp_path / "images.csv").read_text("utf-8").splitlines()))
     assert [float(row["area_pred:1"]) for row in images] == [1.25, 1.25]
+    assert command("score", *words, "--fail-over", "area_error=1.5")[0] == 0
     code, _, noted = command("score", *words, "--fail-over", "area_error=0.2")
     assert code == 1
     assert "area_error" in noted

@@ -78,6 +78,17 @@ def test_both_dates_of_a_place_are_a_unit(folders, command):
     assert "SeK" in out
 
 
+def test_changes_that_agree_less_than_by_chance_are_negative(folders, command):
+    # Of changed pixels, none agrees and 1/2 would by chance: kappa −1; no change has IoU 1.
+    truth, pred = np.array([[[1, 2, 0]]] * 3), np.array([[[2, 1, 0]]] * 3)
+    run = segiou.score(truth, pred, labels=3, measures=["change"])
+    assert run.report().score("sek") == pytest.approx(-1.0)
+    assert run.report().score("scd_score") == pytest.approx(0.3 * 1 - 0.7)
+    words = "score", *folders, "--labels", "no change,water,forest", "--change", "--quiet"
+    for limit, code in (("sek=-0.5", 0), ("scd_score=-0.9", 0), ("f_scd=-0.1", 2), ("sek=-2", 2)):
+        assert command(*words, "--fail-under", limit)[0] == code
+
+
 def test_ignored_pixels_and_predictions_of_no_class_are_left_out():
     options = ClassOptions.of(2, ignore=255, unassigned="count")
     plan = ChangeOptions().plan(options, Masks())

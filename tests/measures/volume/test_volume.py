@@ -180,6 +180,10 @@ def test_the_command_line_takes_a_spacing_for_areas(tmp_path, capsys):
     assert main(["score", *places, *words]) == 0
     score = json.loads(capsys.readouterr().out)["scores"]["volume_error"]
     assert (score["value"], score["unit"]) == (12, "units²")
+    # 16 pixels in place of 4: an error of 300 %.
+    for limit, code in (("3", 0), ("2.9", 1), ("-0.1", 2)):
+        threshold = "--fail-over", f"volume_error_relative={limit}"
+        assert main(["score", *places, *words, *threshold]) == code
 
 
 def test_spacing_out_of_range_is_an_error():
