@@ -8,6 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from segiou.masks import find_masks, pair_folders
 from segiou.masks.finding import is_mask
+from segiou.masks.sources.opening import open_source
 
 
 def files(*names: str) -> dict[str, str]:
@@ -139,6 +140,19 @@ def test_no_mask_is_found_twice_by_links_inside_the_folder(tmp_path, links):
         target = tmp_path / "root" / ("z" if link.startswith("a/") else "a")
         (tmp_path / "root" / link).symlink_to(target)
     assert sorted(find_masks(tmp_path / "root")) == ["a/sub/y.png", "a/x.png"]
+
+
+def test_patterns_pass_links_in_circles_once(tmp_path, monkeypatch):
+    for name in ("root/a/1.png", "out/b/2.png"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    (tmp_path / "root" / "0").symlink_to(tmp_path / "out")
+    (tmp_path / "out" / "back").symlink_to(tmp_path / "root")
+    paths = [str(tmp_path / "root" / name) for name in ("0/b/2.png", "a/1.png")]
+    assert sorted(open_source(f"{tmp_path}/root/**/*.png").find().values()) == paths
+    monkeypatch.chdir(tmp_path / "root" / "a")
+    found = open_source("../../root/**/*.png").find().values()
+    assert sorted(found) == ["../../root/0/b/2.png", "../../root/a/1.png"]
 
 
 def test_links_to_hidden_folders_are_followed(tmp_path):

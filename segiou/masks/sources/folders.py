@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from glob import glob
 from importlib import import_module
 from itertools import islice
@@ -216,13 +216,30 @@ def matches(pattern: str) -> dict[str, list[str]]:
     parts = Path(pattern).parts
     is_open = [is_pattern(part) for part in parts]
     open_parts: dict[str, list[str]] = {}
-    for path in sorted(glob(pattern, recursive=True)):  # noqa: PTH207 - absolute patterns
+    paths = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns
+    for path in _outside_circles(paths) if "**" in parts else paths:
         names = Path(path).parts
         # Fixed names below the first open one are omitted, because they are equal everywhere.
         same = len(names) == len(parts) and "**" not in parts
         kept = (p for p, o in zip(names, is_open, strict=False) if o) if same else names
         open_parts[path] = [*kept]
     return open_parts
+
+
+def _outside_circles(paths: Iterable[str]) -> list[str]:
+    """Paths that pass no link to a folder that contains it, by which a file has many paths."""
+
+    @cache
+    def passed(folder: Path) -> tuple[str, ...] | None:
+        """The real places of a folder and of those above it; None in a circle."""
+        before = () if folder.parent == folder else passed(folder.parent)
+        place = os.path.realpath(folder).rstrip(os.sep) + os.sep
+        if before is None or any(other.startswith(place) for other in before):
+            return None
+        return (*before, place)
+
+    absolute = [(path, Path(os.path.abspath(path))) for path in paths]  # noqa: PTH100 - without ".."
+    return [path for path, at in absolute if passed(at if at.is_dir() else at.parent) is not None]
 
 
 def is_pattern(name: str) -> bool:
