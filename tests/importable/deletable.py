@@ -78,7 +78,7 @@ def copy_without(folders: Iterable[str], target: Path) -> Path:
         folder = name.replace(".", "/")
         shutil.rmtree(copy / "segiou" / folder)
         shutil.rmtree(copy / "tests" / folder)
-        delete_lines(project, rf'\w+ = "segiou\.{name}:|"segiou\.{name}" = ', most=2)
+        delete_lines(project, rf'\w+ = "segiou\.{name}[.:]|"segiou\.{name}" = ', most=2)
         delete_lines(face, rf"from segiou\.{name}\.|    {name} as {name},", most=9)
         delete_lines(page, rf"\| `{folder}/` \|")
     if (HOME.parent / "shared").is_dir():
