@@ -445,7 +445,7 @@ def confidence_intervals(
     method = _applicable(method, prepared)
     drawn = method in ("percentile", "bca") or (method == _MEDIANS and len(prepared.names) > 2)
     values = how.drawn([prepared])[0] if drawn else None
-    limits = limits_by(method, prepared, level=level, drawn=values)
+    limits = limits_by(method, prepared, values, level=level)
     rows = rows_of_limits(limits, name=prepared.names, value=limits.values, units=prepared.seen)
     overall, *classes = (Interval(**row) for row in rows)
     return Intervals(
@@ -520,13 +520,7 @@ def unit_attributes(design: Design, blocks: BlockLength | None, pixel_unit: str)
     }
 
 
-def limits_by(
-    method: str,
-    score: Statistic,
-    *,
-    level: float,
-    drawn: Floats | None = None,
-) -> Limits:
+def limits_by(method: str, score: Statistic, drawn: Floats | None, *, level: float) -> Limits:
     """Limits of a score, from ``drawn`` values of resamples, if any; none over too few groups."""
     if method == _MEDIANS:
         limits = _limits_of_medians(score, level, drawn)

@@ -311,16 +311,13 @@ class Protocol:
                 msg = f"counts per image must have shape (N, {num_classes}), got {shape}"
                 raise ValueError(msg)
         values, part = self.taken(metric, scored, include)
+        if self.unit == "image":
+            images = ratio(values.sum(1), part.sum(1))[part.any(1)]
+            return float(self.divide(images.sum(), len(images))), part
         if self.unit == "class":
             of_classes = ratio(values.sum(0), part.sum(0))
             values, part = self.of_metric(metric).taken_classes(of_classes, include)
-            value = self.divide(values.sum(), np.count_nonzero(part))
-        elif self.unit == "image":
-            images = ratio(values.sum(1), part.sum(1))[part.any(1)]
-            value = self.divide(images.sum(), len(images))
-        else:
-            value = self.divide(values.sum(), np.count_nonzero(part))
-        return float(value), part
+        return float(self.divide(values.sum(), np.count_nonzero(part))), part
 
     def taken(
         self,

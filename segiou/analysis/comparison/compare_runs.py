@@ -35,7 +35,7 @@ from segiou.analysis.gap.imbalance_difference import explain_runs
 from segiou.counting.counts import Counts
 from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength, Design
-from segiou.inference.intervals import limits_by, unit_attributes
+from segiou.inference.intervals import unit_attributes
 from segiou.inference.limits import Limits, rows_of_limits
 from segiou.inference.paired import Paired, Resampled
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
@@ -392,11 +392,7 @@ class _Compared:
     def contest(self, duels: Mapping[tuple[int, int], Duel]) -> Contest:
         """The models by score, with their differences."""
         scores, drawn = [m.score for m in self.models], [m.drawn for m in self.models]
-        limits = [
-            limits_by(self.how.method, score, level=self.how.level, drawn=values)
-            for score, values in zip(scores, drawn, strict=True)
-        ]
-        return contest_of(scores, limits, duels, drawn)
+        return contest_of(scores, duels, drawn, self.how)
 
     @staticmethod
     def adjusted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from segiou.analysis.comparison.ranking import MEDIANS, Contest, Duel, Ranking, 
 from segiou.inference.bootstrapping import resampled, times_drawn
 from segiou.inference.count_scores import Aggregate, addends, means_of
 from segiou.inference.dependence import BlockLength
-from segiou.inference.intervals import limits_by, unit_attributes
+from segiou.inference.intervals import unit_attributes
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import Common, check_runs, common_scores, names_of, same_images
 from segiou.inference.resampling import MOST_RESAMPLES, Resampling
@@ -327,10 +327,9 @@ class _Setup(NamedTuple):
         for i, j in combinations(range(len(images)), 2):
             units = self.units_of(i, j)
             duels[i, j] = self.duel(*(images[place].over(units, aggregate) for place in (i, j)))
-        level = self.how.level
-        limits = [limits_by("jackknife", statistic, level=level) for statistic in statistics]
-        drawn = resampled(statistics, self.how.draws, self.how.seed) if self.how.draws else []
-        return contest_of(statistics, limits, duels, drawn)
+        draws, seed = self.how.draws, self.how.seed
+        drawn = resampled(statistics, draws, seed) if draws else repeat(None)
+        return contest_of(statistics, duels, drawn, self.how)
 
     def units_of(self, i: int, j: int) -> Units:
         """The units of two models, which depend on no other model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -16,8 +16,8 @@ from segiou._support.text import Json
 from segiou.analysis.comparison.case_ranks import ranks_of
 from segiou.document.findings import Finding
 from segiou.document.parts import Cell, Column, Part, Section, Table
-from segiou.inference.intervals import OverUnits
-from segiou.inference.limits import Limits
+from segiou.inference.intervals import OverUnits, limits_by
+from segiou.inference.resampling import Resampling
 from segiou.inference.significance import holm_adjust, is_significant, least_p
 from segiou.inference.statistics import Statistic
 from segiou.metrics.ratio import Floats, ratio
@@ -274,19 +274,21 @@ class Duel(NamedTuple):
 
 def contest_of(
     scores: Sequence[Statistic],
-    of_models: Sequence[Limits],
     pairs: Mapping[tuple[int, int], Duel],
-    drawn: Sequence[Floats | None],
+    drawn: Iterable[Floats | None],
+    how: Resampling,
 ) -> Contest:
     """Models by a score: its limits, differences of pairs, and values of resamples."""
     units, score = scores[0].units, scores[0].score
+    models = [*zip(scores, drawn, strict=False)]
+    of_models = [limits_by(how.method, *model, level=how.level) for model in models]
     limits = np.array([model.ends for model in of_models])
     values = np.array([model.values[0] for model in of_models])
     if units.too_few_to_compare or not scores[0].is_smooth:
         unknown = np.full((len(values), len(values)), np.nan)
         return Contest(values, score.better, limits, unknown, None)
     p = _one_sided(len(values), pairs, score.better)
-    several = [values[:, 0] for values in drawn if values is not None]
+    several = [own[:, 0] for _, own in models if own is not None]
     if not several:
         return Contest(values, score.better, limits, p, None)
     best = int(np.argmin(ranks_of(values, score.better)))
