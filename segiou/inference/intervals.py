@@ -460,7 +460,7 @@ def confidence_intervals(
         classes=tuple(classes),
         score_unit=prepared.score.unit,
         _over=design.units,
-        **unit_attributes(design, blocks, unit_of_pixels(counts)),
+        **unit_attributes(design, blocks, counts),
         **_unseen(scored, prepared, aggregate),
     )
 
@@ -504,8 +504,9 @@ def bootstrap(
     return confidence_intervals(counts, metric, method=method, **options)
 
 
-def unit_attributes(design: Design, blocks: BlockLength | None, pixel_unit: str) -> dict[str, Any]:
-    """Attributes of :class:`OverUnits` that follow from the units."""
+def unit_attributes(design: Design, blocks: BlockLength | None, source: Any) -> dict[str, Any]:
+    """Attributes of :class:`OverUnits` that follow from the units and their source, as a run."""
+    pixel_unit = unit_of_pixels(source)
     _, image = text.nouns(pixel_unit)
     length = None if blocks is None else len(design.images) / len(design.units)
     return {

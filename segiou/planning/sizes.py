@@ -23,7 +23,7 @@ from segiou.inference.intervals import OverUnits, unit_attributes
 from segiou.inference.leave_one_out import Jackknife
 from segiou.inference.limits import SCALES
 from segiou.inference.resampling import Resampling
-from segiou.inference.scored_runs import scored_images, unit_of_pixels
+from segiou.inference.scored_runs import scored_images
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student
 from segiou.inference.units import FEWEST_COMPARED, ROUNDING, Groups, HasCounts, Metric
@@ -236,7 +236,7 @@ def sample_sizes(
         overall=overall,
         classes=tuple(classes),
         score_unit=prepared.score.unit,
-        **unit_attributes(design, blocks, unit_of_pixels(counts)),
+        **unit_attributes(design, blocks, counts),
     )
 
 

@@ -40,7 +40,7 @@ from segiou.inference.limits import Limits, rows_of_limits
 from segiou.inference.paired import Paired, Resampled
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.resampling import PairedMethod, PairedResampling
-from segiou.inference.scored_runs import clusters_of, unit_of_pixels
+from segiou.inference.scored_runs import clusters_of
 from segiou.inference.significance import check_difference, holm_adjust, permutation_test, power
 from segiou.inference.statistics import ScoredImages, Statistic, exchangeable
 from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference, row_parts
@@ -381,7 +381,7 @@ class _Compared:
 
     def units(self, design: Design) -> dict[str, Any]:
         """Attributes that follow from units."""
-        return unit_attributes(design, self.how.blocks, unit_of_pixels(self.same.runs[0]))
+        return unit_attributes(design, self.how.blocks, self.same.runs[0])
 
     def run_scores(self) -> tuple[tuple[float, ...], ...]:
         """Scores of the training runs of each model; empty if every model has only one."""

@@ -30,7 +30,6 @@ from segiou.inference.intervals import unit_attributes
 from segiou.inference.paired import Paired
 from segiou.inference.paired_runs import Common, check_runs, common_scores, names_of, same_images
 from segiou.inference.resampling import MOST_RESAMPLES, Resampling
-from segiou.inference.scored_runs import unit_of_pixels
 from segiou.inference.statistics import ScoredImages, Statistic
 from segiou.inference.units import Groups, HasRunCounts, ImageParts, Metric, Units, difference
 from segiou.measures.score import OVERALL, Score
@@ -170,7 +169,7 @@ def rank(
         uncommon_classes=tuple(dict.fromkeys(chain(*(one.uncommon for one in commons)))),
         protocol_scores=() if is_combined else commons[0].protocol_scores,
         **placed(run_names, contest, ties, level),
-        **unit_attributes(design, blocks, unit_of_pixels(several[0])),
+        **unit_attributes(design, blocks, several[0]),
     )
 
 
