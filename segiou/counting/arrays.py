@@ -270,7 +270,7 @@ def as_array(data: Any, name: str) -> NDArray[Any]:
     return normalized_bools(_viewed(data, name))
 
 
-def as_floats(values: Any, name: str, wanted: str) -> NDArray[np.float64]:
+def read_floats(values: Any, name: str, wanted: str) -> NDArray[np.float64]:
     """Integers or floats of a caller as float64; TypeError for others, which names the wanted."""
     array = as_array(values, name)
     if array.size and array.dtype.kind not in "iuf":

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_number
-from segiou.counting.arrays import as_floats
+from segiou.counting.arrays import read_floats
 from segiou.inference.limits import SCALES
 from segiou.inference.student import student
 
 
 def _ranked(values: ArrayLike) -> NDArray[np.float64]:
     """Defined numbers in ascending order."""
-    table = as_floats(values, "values", "numbers, one per image")
+    table = read_floats(values, "values", "numbers, one per image")
     return np.sort(table[~np.isnan(table)])
 
 

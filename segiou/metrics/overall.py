@@ -15,9 +15,8 @@ from segiou._support.arguments import (
     check_kind,
     refuse_kind,
 )
-from segiou.counting.arrays import as_array, check_same_shape
+from segiou.counting.arrays import as_array, as_float, check_same_shape
 from segiou.counting.counts import Counts, check_counts
-from segiou.counting.scores import as_float
 from segiou.metrics.per_class import dice, iou, recall
 from segiou.metrics.ratio import Floats, included, ratio
 

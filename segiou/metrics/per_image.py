@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_callable, read_several, refuse_kind
 from segiou._support.text import Json
-from segiou.counting.arrays import as_floats
+from segiou.counting.arrays import read_floats
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import iou
@@ -311,7 +311,7 @@ def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
 
 def _checked_weights(weights: Any, num_images: int) -> Floats:
     """Weights as floats; raises unless there is one finite, non-negative weight per image."""
-    array = as_floats(weights, "weights", "numbers, one per image")
+    array = read_floats(weights, "weights", "numbers, one per image")
     if array.shape != (num_images,):
         msg = f"weights must have shape ({num_images},), one per image, got {array.shape}"
         raise ValueError(msg)

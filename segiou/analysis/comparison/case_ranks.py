@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice, check_number
 from segiou._support.options import Options, option
-from segiou.counting.arrays import as_floats
+from segiou.counting.arrays import read_floats
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, ratio
 
@@ -133,7 +133,7 @@ def rank_cases(
     how = CaseRanking.of(locals())
     check_choice("better", better, ("higher", "lower"))
     check_choice("statistic", statistic, ("mean", "median"))
-    table = as_floats(scores, "scores", "numbers, NaN for a missing case")
+    table = read_floats(scores, "scores", "numbers, NaN for a missing case")
     if table.ndim != 2 or not table.size:
         msg = f"scores must have shape (M, N) for M models and N cases, got {table.shape}"
         raise ValueError(msg)

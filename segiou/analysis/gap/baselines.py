@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_kind
 from segiou._support.numbers import percent
 from segiou._support.text import Plain
-from segiou.counting.arrays import as_floats
+from segiou.counting.arrays import read_floats
 from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
@@ -133,7 +133,7 @@ def skill_score(score: Any, baseline: Any) -> Floats:
     >>> float(skill_score(0.95, 0.9).round(4))
     0.5
     """
-    s, b = as_floats(score, "score", _NUMBERS), as_floats(baseline, "baseline", _NUMBERS)
+    s, b = read_floats(score, "score", _NUMBERS), read_floats(baseline, "baseline", _NUMBERS)
     return ratio(s - b, 1.0 - b)
 
 
@@ -206,7 +206,7 @@ def random_iou(shares: Any, prior: Any) -> Floats:
     >>> random_iou([0.5, 0.5, 0.0], [0.5, 0.5, 0.0]).round(4)
     array([0.3333, 0.3333,    nan])
     """
-    s, q = as_floats(shares, "shares", _NUMBERS), as_floats(prior, "prior", _NUMBERS)
+    s, q = read_floats(shares, "shares", _NUMBERS), read_floats(prior, "prior", _NUMBERS)
     return ratio(s * q, s + q - s * q)
 
 
@@ -365,7 +365,7 @@ def prevalence_curve(
     check_kind("tally", tally, ConfusionCounts, _TALLY)
     check_integer("class_index", class_index, 0, tally.num_classes - 1)
     shares = np.geomspace(0.5, 1e-6, 61) if shares is None else shares
-    wanted = as_floats(shares, "shares", "numbers")
+    wanted = read_floats(shares, "shares", "numbers")
     if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
         msg = f"shares must be numbers in [0, 1], got {shares}"
         raise ValueError(msg)
@@ -392,7 +392,7 @@ def _read_shares(
         raise ValueError(msg)
     if isinstance(shares, str):
         shares = known.astype(np.int64)
-    wanted = as_floats(shares, "shares", "numbers")
+    wanted = read_floats(shares, "shares", "numbers")
     if wanted.shape != known.shape:
         msg = f"expected {len(known)} shares, one per class, got shape {wanted.shape}"
         raise ValueError(msg)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.text import plural
-from segiou.counting.arrays import as_floats
+from segiou.counting.arrays import read_floats
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
@@ -73,7 +73,7 @@ def number_of_clicks(ious: Any, threshold: float, *, limit: int = _LIMIT) -> int
 
 def _checked_ious(ious: Any) -> Floats:
     """IoU after each click; an undefined one reaches no threshold."""
-    values = as_floats(ious, "ious", "numbers, the IoU after each click")
+    values = read_floats(ious, "ious", "numbers, the IoU after each click")
     if values.ndim != 1 or ((values < 0) | (values > 1)).any():
         msg = (
             f"ious must have shape (K,) and values from 0 to 1, got shape {values.shape} and "

@@ -8,8 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import as_array
-from segiou.counting.scores import as_float
+from segiou.counting.arrays import as_array, as_float
 from segiou.measures.saliency.levels import GreyMap, Levels
 from segiou.metrics.ratio import Floats
 

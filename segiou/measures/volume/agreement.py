@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from segiou._support.arguments import check_level
-from segiou.counting.arrays import as_floats
+from segiou.counting.arrays import read_floats
 from segiou.inference.student import student
 
 #: Standard deviations from the bias to the limits of agreement.
@@ -85,7 +85,7 @@ def bland_altman(first: Any, second: Any, *, level: float = 0.95) -> Agreement:
     (2.0, 1.732, -1.395, 5.395)
     """
     level = check_level("level", level)
-    sides = [as_floats(*side, "numbers") for side in ((first, "first"), (second, "second"))]
+    sides = [read_floats(*side, "numbers") for side in ((first, "first"), (second, "second"))]
     if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
         msg = f"first and second must have equal shape (N,), got {sides[0].shape}, {sides[1].shape}"
         raise ValueError(msg)
