@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from segiou.document.terminal import markdown_text, text_of
 
 #: Folder of the pages below the prefix of the environment.
 _INSTALLED = "share/doc/segiou/"
+#: Blocks that only the site renders: kind, argument, content.
+_DIRECTIVE = re.compile(r"^```\{(\w+)\} *(.*)\n([^`]*)```$", re.MULTILINE)
+_TERM = re.compile(r"^(\S.*)\n +", re.MULTILINE)
+#: Links to other pages.
+_LINK = re.compile(r"\[([^]]+)\]\((?![./]*_generated|[a-z]+:)[./\w-]*?([\w-]+)\.md(?:#[^)]*)?\)")
 #: Pages that only list others.
 _LISTS = ("explanation", "howto", "index", "project", "reference", "start", "tutorials")
 
@@ -32,7 +38,7 @@ def command(parsed: argparse.Namespace) -> int:
     elif name in pages:
         page = pages[name].read_text(encoding="utf-8")
         if console.stdout_is_terminal():  # else the Markdown itself, for files and viewers
-            page = markdown_text(page, console.stdout_width(), color=console.wants_color())
+            page = markdown_text(_plain(page), console.stdout_width(), color=console.wants_color())
         console.write(page)
     elif name in COMMANDS:
         build_parser(name).print_help()
@@ -56,6 +62,19 @@ def _pages() -> dict[str, Path]:
         paths = [*(checkout / "docs").glob("**/*.md")] if is_ours else []
     pages = {path.stem: path for path in paths if "_generated" not in path.parts}
     return {name: pages[name] for name in sorted(pages) if name not in _LISTS}
+
+
+def _plain(page: str) -> str:
+    """A page without the directives of the site; links are the commands that print pages."""
+
+    def replaced(found: re.Match[str]) -> str:
+        kind, path, content = found.groups()
+        if kind == "glossary":
+            return _TERM.sub(r"**\1**: ", content)
+        is_file = kind == "literalinclude" and "_generated" not in path
+        return f"`{path.replace('../', '')}`" if is_file else ""
+
+    return _LINK.sub(r"\1 (`segiou help \2`)", _DIRECTIVE.sub(replaced, page))
 
 
 def _title(path: Path) -> str:

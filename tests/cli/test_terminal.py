@@ -131,6 +131,15 @@ def test_a_terminal_shows_pages_of_help_at_its_width():
     assert max(map(len, shown.splitlines())) <= 60
     assert "**" not in shown
     assert "Pixel accuracy counts pixels" in " ".join(shown.split())
+    assert "see Confidence intervals (segiou help intervals)." in " ".join(shown.split())
+
+
+@pytest.mark.gate
+def test_pages_of_help_have_no_directives_of_the_site():
+    first, terms = (on_terminal("help", page, columns=80) for page in ("first-folder", "glossary"))
+    assert "literalinclude" not in first and ":language:" not in first
+    assert "fixtures/streets/labels.toml" in first
+    assert "absent class: A class in neither" in re.sub(r"\x1b\[[\d;]*m", "", terms)
 
 
 @pytest.mark.gate
