@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from inspect import cleandoc
 from typing import Any
@@ -75,13 +76,36 @@ def _measure_parts(measure: ListedMeasure, *, detail: bool) -> Iterator[Part]:
         Column("unit", [score.unit or "ratio" for score in measure.scores], 5, is_text=True),
         Column("better", [score.better for score in measure.scores], 7, is_text=True),
     )
+    lead = "defaults" if detail else "options"
     options = ", ".join(f"{name}={value}" for name, value in measure.options.items())
-    chosen = Line(f"options: {options}" if options else "no options", "dim")
+    chosen = Line(f"{lead}: {options}" if options else "no options", "dim")
     yield from (Line(measure.about), GAP, Table(columns), chosen, GAP)
     if detail:
-        details = measure.details.replace("Attributes\n----------", "Options:")
-        yield from map(Line, details.split("\n")[2:])
+        yield from _filled(_plain(measure.details).split("\n")[2:])
         yield from (GAP, Line(f"defined by {measure.source} ({measure.package})"))
+
+
+def _plain(details: str) -> str:
+    """A docstring without the syntax of numpydoc and its section of exceptions."""
+    text = re.sub(r":\w+:`([^`]+)`", r"\1", details).replace("``", "")
+    text = re.sub(r"\n\nRaises\n-+\n.*?(?=\n\n\w+\n---|\Z)", "", text, flags=re.DOTALL)
+    text = re.sub(r"^(Attributes|Parameters)\n-+$", "Options:", text, flags=re.MULTILINE)
+    return re.sub(r"^(\w+)\n-+$", r"\1:", text, flags=re.MULTILINE)
+
+
+def _filled(lines: Iterable[str]) -> Iterator[Line]:
+    """Lines of a docstring as paragraphs of one indent; each option begins one."""
+    paragraphs: list[tuple[str, str]] = []
+    for line in lines:
+        text = line.strip()
+        indent = line[: len(line) - len(line.lstrip())]
+        before = paragraphs[-1] if paragraphs else (indent, "")
+        is_new = not (text and before[1]) or before[0] != indent or (not indent and " : " in text)
+        if is_new or text.startswith(("-", "*", ".. ", "[")):
+            paragraphs.append((indent, text))
+        else:
+            paragraphs[-1] = (indent, f"{before[1]} {text}")
+    yield from (Line(text, lead=indent) for indent, text in paragraphs)
 
 
 def _listed(key: str) -> ListedMeasure:

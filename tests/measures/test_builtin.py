@@ -272,7 +272,8 @@ def test_one_measure_is_described(command):
     assert "Attributes" in found["details"]
     code, text, _ = command("measures", "surfaces")
     assert "hausdorff_95" in text
-    assert "tolerances : tuple of float" in text
+    assert "\ntolerances : tuple of float or str\n    Tolerances of surface Dice" in text
+    assert "Options:" in text and "---" not in text and "Raises" not in text and "``" not in text
     code, _, noted = command("measures", "surface")
     assert code == 2
     assert "did you mean surfaces" in noted
