@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -100,16 +100,27 @@ def images_of_name(
         raise ValueError(msg)
     if name.score in CASE_SCORES and not has_volumes(run.provenance):
         raise not_measured(name)
-    rule = {"grouped_truth_only": skips_other_classes(name, protocol)}
-    counts, names = run.structure_counts([*members.values()], **rule), tuple(members)
+    counted, rule = structure_arguments(name, members, groups, protocol)
+    names = tuple(members)
+    counts = run.structure_counts(counted, **rule)[:, : len(names)]
     images = ImageParts(len(run.ids), len(names), lambda: iter([counts]))
     score_by = partial(aggregated, structure_score(name.score, names))
     return ScoredImages(images, score_by, tuple(run.ids) or None).of_row(name.row)
 
 
-def skips_other_classes(name: ScoreName, protocol: Protocol) -> bool:
-    """Whether a score of groups skips the pixels whose truth is in none of them."""
-    return protocol.groups == "grouped" and name.score in PIXEL_SCORES
+def structure_arguments(
+    name: ScoreName,
+    members: Mapping[str, Sequence[int]],
+    groups: Iterable[tuple[str, Sequence[int]]],
+    protocol: Protocol,
+) -> tuple[list[Sequence[int]], dict[str, bool]]:
+    """Arguments of `structure_counts`, whose first columns are the structures of a score.
+
+    All groups follow if the pixels whose truth is in none of them are skipped.
+    """
+    is_grouped = protocol.groups == "grouped" and name.score in PIXEL_SCORES
+    others = [classes for _, classes in groups] if is_grouped else []
+    return [*members.values(), *others], {"grouped_truth_only": is_grouped}
 
 
 def structure_score(name: str, structures: Sequence[str]) -> Score:

@@ -21,7 +21,7 @@ from segiou._support.numbers import COUNT
 from segiou._support.optional import import_extra
 from segiou._support.text import encodable
 from segiou.counting.counts import Counts, SparseConfusionCounts
-from segiou.inference.scored_runs import has_volumes, skips_other_classes, structure_score
+from segiou.inference.scored_runs import has_volumes, structure_arguments, structure_score
 from segiou.inference.statistics import scored_counts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import BACKGROUNDS
@@ -241,11 +241,10 @@ class RunTable:
         self, name: ScoreName, members: Mapping[str, Sequence[int]], block: Columns
     ) -> Floats:
         """A score of a group of classes, or of the structures, in each image."""
-        counts: Any = block.structure_counts(
-            [*members.values()],
-            self.run.options.num_classes,
-            grouped_truth_only=skips_other_classes(name, self.protocol),
-        )
+        options = self.run.options
+        counted, rule = structure_arguments(name, members, options.groups, self.protocol)
+        counts: Any = block.structure_counts(counted, options.num_classes, **rule)
+        counts = counts[:, : len(members)]
         score = structure_score(name.score, [*members])
         return (score.of_row(name.row) if name.row else score).of_images(counts)[:, 0]
 

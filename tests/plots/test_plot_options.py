@@ -228,6 +228,58 @@ def test_themes_of_the_user_change_fonts_only(run, theme):
         assert text.get_fontfamily() == ["DejaVu Serif"]
 
 
+#: Kinds with lines, texts, colour bars and legends of their own.
+IN_AXES = {
+    "class_bars": lambda run, ax: plots.class_bars(run, ax=ax, intervals=run.intervals()),
+    "confusion_matrix": lambda run, ax: plots.confusion_matrix(run, ax=ax),
+    "accuracy_vs_iou": lambda run, ax: plots.accuracy_vs_iou(run, ax=ax),
+    "image_distribution": lambda run, ax: plots.image_distribution(run, ax=ax, title="images"),
+    "class_boxes": lambda run, ax: plots.class_boxes(run, ax=ax),
+    "forest": lambda run, ax: plots.comparison_forest(segiou.compare(run, scored(0.1)), ax=ax),
+    "thresholds": lambda run, ax: plots.thresholds(histogram(), class_name="car", ax=ax),
+    "overlay": lambda run, ax: plots.overlay(TRUTH[0], TRUTH[1], 1, ax=ax),
+}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("background", ["#000000", "#ffffff"])
+@pytest.mark.parametrize("kind", IN_AXES)
+def test_axes_of_another_theme_keep_everything_visible(run, kind, background):
+    theme = "dark_background" if background == "#000000" else "default"
+    other = {"#000000": "default", "#ffffff": "dark_background"}[background]
+    with pyplot.style.context(theme):
+        figure, axes = pyplot.subplots()
+    with pyplot.style.context(other):
+        before = dict(matplotlib.rcParams)
+        IN_AXES[kind](run, axes)
+        assert dict(matplotlib.rcParams) == before
+    figure.draw_without_rendering()
+    legend = axes.get_legend()
+    artists = figure.findobj(lambda artist: artist.get_visible())
+    colors = {
+        artist: artist.get_color()
+        for artist in artists
+        if isinstance(artist, matplotlib.text.Text | matplotlib.lines.Line2D)
+        # Numbers of cells contrast with their colours.
+        and not (kind == "confusion_matrix" and artist in axes.texts)
+    }
+    assert colors
+    if legend is not None and legend.get_frame_on():
+        colors[legend] = legend.get_frame().get_facecolor()
+        assert matplotlib.colors.to_hex(colors.pop(legend)) == background
+    far = {a: abs(brightness(c) - brightness(background)) for a, c in colors.items()}
+    is_text = {artist: isinstance(artist, matplotlib.text.Text) for artist in far}
+    # Grids and our own colours are darker or lighter than texts.
+    assert [
+        artist for artist, size in far.items() if size < (0.7 if is_text[artist] else 0.1)
+    ] == []
+    pyplot.close(figure)
+
+
+def brightness(color):
+    return float(np.dot(matplotlib.colors.to_rgb(color), [0.3, 0.6, 0.1]))
+
+
 def test_threads_leave_the_settings_of_matplotlib(run):
     before = dict(matplotlib.rcParams)
     start = threading.Barrier(4)
