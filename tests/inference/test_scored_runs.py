@@ -86,6 +86,18 @@ def test_pixels_outside_the_groups_are_dropped_where_the_protocol_says_so(labels
     assert run.worst(1, by="iou:vehicles")[0]["iou:vehicles"] == 1 / 3  # the run's own protocol
 
 
+def test_a_false_positive_on_another_group_counts_under_every_protocol():
+    truth, pred = [[[7, 7, 26, 26]]] * 3, [[[7, 26, 26, 7]]] * 3  # road and car, of two groups
+    run = segiou.score(truth, pred, labels="cityscapes", protocol="cityscapes")
+    for name in ("iou:flat", "iou:vehicle", "precision:flat", "dice:vehicle"):
+        expected = 1 / 3 if name.startswith("iou") else 1 / 2
+        assert run.report().score(*name.split(":")) == expected
+        assert run.intervals(name).overall.value == expected
+        assert segiou.compare(run, run, metric=name).pairs[0].overall.a == expected
+        assert run.worst(1, by=name)[0][name] == expected
+        assert segiou.rank([run, run], by=name, draws=0).models[0].value == expected
+
+
 def test_images_without_a_class_are_not_ranked_by_it(labels):
     truth = np.array([[[2, 0]], [[2, 2]], [[0, 1]]])  # the car of the last image is predicted only
     pred = np.array([[[2, 2]], [[2, 2]], [[2, 1]]])
