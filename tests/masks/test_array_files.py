@@ -292,3 +292,37 @@ def test_files_of_matlab_in_each_form_are_not_refused():
     for options in ({}, {"do_compression": True}):
         found = from_bytes(matlab(arrays, **options), "a.mat", key="struct.a.b").values
         np.testing.assert_array_equal(found, TRUTH)
+
+
+def element(kind, content):
+    """An element of a MATLAB file, padded to 8 bytes."""
+    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def array_element(name, values):
+    """An array of bytes: flags, axes, name and values."""
+    parts = struct.pack("<II", 9, 0), struct.pack("<II", *values.shape), name, values.T.tobytes()
+    return element(14, b"".join(map(element, (6, 5, 1, 2), parts)))
+
+
+def packed_element(content):
+    packed = zlib.compress(content)
+    return struct.pack("<II", 15, len(packed)) + packed
+
+
+@pytest.mark.parametrize("packed", [bytes, packed_element])
+def test_strings_and_tables_of_matlab_beside_a_mask_are_skipped(packed):
+    names = b"made", b"MCOS", b"datetime"
+    flags = element(6, struct.pack("<II", 17, 0))
+    parts = (
+        flags,
+        *(element(1, name) for name in names),
+        array_element(b"", np.zeros((1, 6), np.uint8)),
+    )
+    made = element(14, b"".join(parts))
+    mask = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    # MATLAB appends the data of such objects as an array without a name.
+    arrays = made, array_element(b"mask", mask), array_element(b"", np.zeros((1, 99), np.uint8))
+    head = b"MATLAB 5.0".ljust(124) + struct.pack("<H", 256) + b"IM"
+    data = head + b"".join(map(packed, arrays))
+    assert from_bytes(data, "a.mat").values.tolist() == mask.tolist()

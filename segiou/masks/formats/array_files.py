@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import import_extra
-from segiou.masks.formats.matlab_tags import check_tags
+from segiou.masks.formats.matlab_tags import checked_file
 from segiou.masks.formats.numpy_files import Fits, only_mask, whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 
@@ -88,8 +88,9 @@ def _matlab(data: bytes, path: str | Path) -> _Arrays:
 
     problem = "is a corrupt MATLAB file"
     with damage(path, problem):
-        check_tags(data, _MOST_BYTES)
-        listed = whosmat(io.BytesIO(data))
+        data = checked_file(data, _MOST_BYTES)
+        # Data of MATLAB's own have a name with underscores.
+        listed = [entry for entry in whosmat(io.BytesIO(data)) if not entry[0].startswith("__")]
     found = {n: _Found(tuple(s), np.dtype(_NUMBERS[k])) for n, s, k in listed if k in _NUMBERS}
     others = [f"{name} {kind} {shape}" for name, shape, kind in listed if kind not in _NUMBERS]
 

@@ -15,32 +15,44 @@ _MATRIX, _COMPRESSED = 14, 15
 _ARRAYS = frozenset({_MATRIX})
 #: Cells, structs, objects, functions and opaque ones, which contain others.
 _OF_OTHERS = frozenset({1, 2, 3, 16, 17})
-_SPARSE = 5
+_SPARSE, _OPAQUE = 5, 17
 #: Limits of arrays in each other, of structs without fields, and of the bytes of all axes.
 _DEEPEST, _MOST_EMPTY, _MOST_AXES = 64, 1 << 16, 128
 
 
-def check_tags(data: bytes, most: int) -> None:
-    """ValueError for a type that is not MATLAB's, or a size beyond the end.
+def checked_file(data: bytes, most: int) -> bytes:
+    """The file without strings, tables and other objects of MATLAB, which SciPy cannot list.
 
-    Compressed elements may have at most ``most`` bytes.
+    ValueError for a type that is not MATLAB's, or a size beyond the end. Compressed elements may
+    have at most ``most`` bytes.
     """
     if 0 in data[:4]:  # of version 4, whose parts have no types
-        return
+        return data
     order = ">" if data[126:128] == b"MI" else "<"
-    at = _HEADER
+    at, kept, start = _HEADER, [], 0
     while at + 8 <= len(data):
         kind, size = struct.unpack_from(f"{order}II", data, at)
-        at += 8
+        begin, at = at, at + 8
         if kind == _COMPRESSED:
             packed = data[at : at + size]
             content = b"".join(pieces(inflater.decompressobj(), packed, most))
             _check_elements(content, order, 0, len(content), _ARRAYS, 0)
+            is_opaque = _class_of(content, order, 8) == _OPAQUE
         elif kind == _MATRIX:
             _check_matrix(data, order, at, min(at + size, len(data)), 0)
+            is_opaque = _class_of(data, order, at) == _OPAQUE
         else:
             raise _unknown(kind)
         at += size
+        if is_opaque:
+            kept.append(data[start:begin])
+            start = at
+    return b"".join((*kept, data[start:])) if kept else data
+
+
+def _class_of(data: bytes, order: str, at: int) -> int:
+    """The class of an array; 0 if it is empty."""
+    return struct.unpack_from(f"{order}I", data, at + 8)[0] & 0xFF if at + 12 <= len(data) else 0
 
 
 def _check_matrix(data: bytes, order: str, at: int, end: int, depth: int) -> None:
@@ -58,7 +70,7 @@ def _check_matrix(data: bytes, order: str, at: int, end: int, depth: int) -> Non
     if kind not in _OF_OTHERS and len(elements) < wanted:
         msg = f"an array has {len(elements)} elements; expected {wanted}"
         raise ValueError(msg)
-    if kind in _OF_OTHERS and len(elements) > 1:
+    if kind in _OF_OTHERS and kind != _OPAQUE and len(elements) > 1:
         axes = elements[1][1]
         number = math.prod(struct.unpack(f"{order}{len(axes) // 4}I", axes[: len(axes) // 4 * 4]))
         if number > max(_MOST_EMPTY, sum(kind == _MATRIX for kind, _ in elements)):
