@@ -40,6 +40,10 @@ def see(page: str) -> str:
     return f"See segiou help {page}."
 
 
+#: Most names with a common reason.
+_REASONED = 8
+
+
 def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
     """Join names with commas and "and"; the rest of a long list is counted.
 
@@ -51,6 +55,21 @@ def listed(names: Sequence[str], limit: int = 6, *, last: str = " and ") -> str:
         return "".join(shown)
     last = last if len(names) <= limit else " and "
     return f"{', '.join(shown[:-1])}{last}{shown[-1]}"
+
+
+def by_reason(reasons: Mapping[str, str]) -> str:
+    """Names with their common reasons; more than eight names are counted.
+
+    >>> by_reason({"sky": "absent", "void": "excluded", "sign": "absent"})
+    'sky, sign (absent); void (excluded)'
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        names.setdefault(why, []).append(printable(name))
+    return "; ".join(
+        f"{f'{len(some)} classes' if len(some) > _REASONED else ', '.join(some)} ({why})"
+        for why, some in names.items()
+    )
 
 
 def option_text(value: Any) -> str:

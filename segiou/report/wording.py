@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from segiou._support.files import printable
 from segiou._support.numbers import cell, count, interval_name, percent, points, shown, shown_range
-from segiou._support.text import called, capital, listed, plural
+from segiou._support.text import by_reason, called, capital, listed, plural
 
 if TYPE_CHECKING:
     from segiou.analysis.gap.gains import ThresholdGain
@@ -182,10 +181,5 @@ def counts_text(report: ReportNumbers) -> str:
 
 def skipped_text(report: ReportNumbers) -> str:
     """Classes that are excluded from the mean, and the reasons."""
-    by_reason: dict[str, list[str]] = {}
-    for index, why in report.iou_mean.skipped.items():
-        by_reason.setdefault(why, []).append(printable(report.class_names[index]))
-    return "; ".join(
-        f"{f'{len(names)} classes' if len(names) > NAMED else ', '.join(names)} ({why})"
-        for why, names in by_reason.items()
-    )
+    skipped = report.iou_mean.skipped.items()
+    return by_reason({report.class_names[index]: why for index, why in skipped})

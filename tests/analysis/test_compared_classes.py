@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from segiou import compare, rank, score
+from segiou.report import render_comparison
 
 
 def test_equal_differences_are_significant_in_the_text_and_in_the_numbers():
@@ -29,6 +30,33 @@ def test_classes_outside_the_mean_are_not_left_out_of_it():
     assert found.uncommon_classes == ("car",)
     assert found.protocol_scores == (0.25, 1.0)
     assert "car has a score for old only" in " ".join(found.sentences())
+
+
+@pytest.mark.gate
+def test_every_output_states_the_classes_that_the_mean_excludes():
+    """Of five classes, the mean covers road and car, and three are tested."""
+    rng = np.random.default_rng(4)
+    truths = rng.integers(0, 3, (12, 9, 9))
+    good = np.where(rng.random(truths.shape) < 0.1, (truths + 1) % 3, truths)
+    bad = np.where(rng.random(truths.shape) < 0.5, (truths + 1) % 3, truths)
+    good[:, 0, 0] = 3
+    labels = ["ground", "road", "car", "sign", "sky"]
+    runs = [score(truths, preds, labels=labels, exclude="ground") for preds in (bad, good)]
+    found = compare(*runs, names=("old", "new"))
+    assert found.excluded_classes == {"ground": "excluded", "sky": "absent"}
+    assert found.uncommon_classes == ("sign",)
+    assert found.to_dict()["excluded_classes"] == found.excluded_classes
+    (pair,) = found.pairs
+    road, car = pair.classes[1:3]
+    assert pair.overall.b == pytest.approx((road.b + car.b) / 2)
+    note = (
+        "excluded from the mean: ground (excluded); sky (absent); sign (not scored for all models)"
+    )
+    page = render_comparison(found, *runs).replace("\N{NO-BREAK SPACE}", " ")
+    texts = [found.to_text(width=200), found.to_markdown(), found.to_latex()]
+    texts += [found.table().to_text(width=200), page.replace("Excluded from", "excluded from")]
+    assert [note in text for text in texts] == [True] * len(texts)
+    assert "significant: 3 of 3 tested" in texts[0]
 
 
 @pytest.mark.parametrize("protocol", ["segiou", "sklearn"])

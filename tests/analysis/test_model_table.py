@@ -83,7 +83,7 @@ def test_a_row_called_mean_and_classes_of_one_model_only():
     found = segiou.compare(*runs, names=("x", "y")).table()
     assert found.to_dict()["models"] == ["x", "y"]
     assert [row["class"] for row in found.rows()][-1] == "mean"
-    assert "not all models score" in found.to_text()
+    assert "excluded from the mean: c (not scored for all models)" in found.to_text(width=200)
 
 
 def test_wrong_arguments(runs):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from itertools import combinations, repeat
+from itertools import combinations, compress, repeat
 from operator import add
 from typing import Any, NamedTuple
 
@@ -156,6 +156,7 @@ def compare(
     if not common.scores[0].is_smooth:
         how = replace(how, method="percentile")
     compared = _Compared(
+        excluded=_excluded(common),
         names=[*recipes],
         counts=_pooled([same.counts[at] for at in recipes.values()]),
         images=[common.images[at] for at in recipes.values()],
@@ -176,6 +177,20 @@ def compare(
         },
     )
     return compared.comparison()
+
+
+def _excluded(common: Common) -> dict[str, str]:
+    """Classes that the means of all models leave out, and why."""
+    score = common.scores[0].score
+    if not score.is_mean or score.include is None:
+        return {}
+    reasons = dict.fromkeys(compress(score.names, ~score.include), "excluded")
+    weights = score.weights
+    if weights is not None:
+        covered = np.any([weights(each.whole) > 0 for each in common.scores], 0)
+        absent = (name for name, has in zip(score.names, covered, strict=True) if not has)
+        reasons = dict.fromkeys(absent, "absent") | reasons
+    return {name: why for name, why in reasons.items() if name not in common.uncommon}
 
 
 def _statistics(
@@ -286,6 +301,8 @@ class _Compared:
     same: SameImages
     detect: float | None
     influential: int
+    excluded: dict[str, str]
+    """Classes that the means of all models leave out, and why."""
     uncommon: dict[str, Any]
     """Attributes of classes that the means leave out."""
 
@@ -374,6 +391,7 @@ class _Compared:
             overall=first.score.overall,
             run_scores=self.run_scores(),
             stability=ranking if several else None,
+            excluded_classes=self.excluded,
             is_matched=any(clusters_of(getattr(r, "provenance", {})) for r in self.same.runs),
             **self.uncommon,
             **self.units(self.whole),

@@ -91,6 +91,7 @@ def side_by_side_parts(comparisons: Sequence[Comparison]) -> Iterator[Part]:
         names = Column("class", ["all classes", *rows], 9, is_text=True)
         alpha = f"{1 - comparisons[0].level:.3g}"
         notes = [f"* p < {alpha}, adjusted over the classes of each score"]
+        notes += dict.fromkeys(map(comparison_text.left_out, comparisons))
         yield from (GAP, Table([names, *columns], notes, first=1, split=True), GAP)
 
 
@@ -126,7 +127,10 @@ def prose_parts(comparison: Comparison) -> Iterator[Line]:
 def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
     """Classes, and why pixel accuracy disagrees."""
     if pair.classes:
-        notes = [comparison_text.contributions(comparison, pair)]
+        notes = [
+            comparison_text.contributions(comparison, pair),
+            comparison_text.left_out(comparison),
+        ]
         if any(row.differs(comparison.level) for row in (pair.overall, *pair.classes)):
             alpha = f"{1 - comparison.level:.3g}"
             notes.insert(0, f"* Holm-adjusted p < {alpha}")

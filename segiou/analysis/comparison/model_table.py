@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from segiou._support.arguments import check_flag, read_several
 from segiou._support.numbers import shown, shown_range
-from segiou._support.text import Json, listed, plain
+from segiou._support.text import Json, plain
 from segiou.analysis.comparison import text as comparison_text
 from segiou.analysis.comparison.compare_runs import compare
 from segiou.analysis.comparison.result import Comparison, Difference
@@ -261,9 +261,7 @@ class ModelTable(Finding):
             rule = (
                 f"no value is better than those of all other models with Holm-adjusted p < {alpha}"
             )
-        left_out = dict.fromkeys(n for c in self.comparisons for n in c.uncommon_classes)
-        without = f"means without {listed([*left_out])}, which not all models score"
-        return [rule, without] if left_out else [rule]
+        return [rule, *dict.fromkeys(filter(None, map(comparison_text.left_out, self.comparisons)))]
 
 
 def model_table(

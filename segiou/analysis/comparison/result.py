@@ -209,6 +209,9 @@ class Comparison(OverUnits, Finding, Drawable):
         Scores of the training runs of each model; empty if each has one run.
     stability : Ranking or None
         The ranking with its stability, of more than two models.
+    excluded_classes : mapping of str to str
+        Classes that the means of all models leave out, with the reason: ``"excluded"`` by the
+        options or the protocol, or ``"absent"``.
     uncommon_classes : tuple of str
         Classes that some models score and others do not, which the means leave
         out. A class that the truth lacks counts 0 for a model that predicts it
@@ -232,6 +235,7 @@ class Comparison(OverUnits, Finding, Drawable):
     overall: str = MEAN
     run_scores: tuple[tuple[float, ...], ...] = ()
     stability: Ranking | None = None
+    excluded_classes: Mapping[str, str] = field(default_factory=dict)
     uncommon_classes: tuple[str, ...] = ()
     protocol_scores: tuple[float, ...] = ()
     is_matched: bool = False

@@ -73,6 +73,13 @@ def coverage(comparison: Comparison, pair: PairComparison) -> str:
     )
 
 
+def left_out(comparison: Comparison) -> str:
+    """The classes that the mean does not cover, and the reasons; empty if it covers all."""
+    classes = dict(comparison.excluded_classes)
+    classes |= dict.fromkeys(comparison.uncommon_classes, "not scored for all models")
+    return f"excluded from the mean: {text.by_reason(classes)}" if classes else ""
+
+
 def contributions(comparison: Comparison, pair: PairComparison) -> str:
     """The classes that contribute most to a significant difference in mean IoU."""
     whole, parts = pair.overall.delta, pair.imbalance.mean_iou_parts
@@ -333,10 +340,11 @@ def difference_head(pair: PairComparison, unit: str = "") -> str:
 
 def significant_text(comparison: Comparison, pair: PairComparison) -> str:
     """Number of classes that differ significantly."""
-    number, tests = len(pair.different(comparison.level)), len(pair.classes)
+    number, tests = len(pair.different(comparison.level)), sum(r.p == r.p for r in pair.classes)
     if number:
-        return f"significant: {number} of {tests}"
-    limit = _untestable(comparison.of(pair), pair, sum(row.p == row.p for row in pair.classes))
+        tested = " tested" if tests < len(pair.classes) else ""
+        return f"significant: {number} of {tests}{tested}"
+    limit = _untestable(comparison.of(pair), pair, tests)
     return f"significant: none{limit and f', because {limit}'}"
 
 

@@ -145,6 +145,7 @@ def _words_context(comparison: Comparison, pair: PairComparison) -> dict[str, An
         "verdict": verdict,
         "evidence": evidence,
         "caution": comparison_text.caution(comparison, pair),
+        "left_out": comparison_text.left_out(comparison),
         "significant": significant_text(comparison, pair),
         "contributions": comparison_text.contributions(comparison, pair),
         "reasons": pair.imbalance.sentences() if pair.imbalance.disagree else (),
