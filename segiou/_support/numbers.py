@@ -107,13 +107,19 @@ def signed_points(value: float) -> str:
     return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
 
 
-#: Units of scores that are plain numbers, such as a mean number of components, and of integers.
-NUMBER, COUNT = "number", "count"
+#: Units of scores that are plain numbers, such as a mean number of components; of coefficients of
+#: agreement, such as kappa; and of integers.
+NUMBER, COEFFICIENT, COUNT = "number", "coefficient", "count"
 
 
 def unit_text(unit: str) -> str:
-    """A unit beside a number; empty for ratios, plain numbers and counts."""
-    return "" if unit in (NUMBER, COUNT) else unit
+    """A unit beside a number; empty for ratios, plain numbers, coefficients and counts."""
+    return "" if unit in (NUMBER, COEFFICIENT, COUNT) else unit
+
+
+def _digits_of(unit: str, digits: int = 2) -> int:
+    """Decimal places: of coefficients always four."""
+    return 4 if unit == COEFFICIENT else digits
 
 
 def with_unit(title: str, unit: str) -> str:
@@ -126,8 +132,8 @@ def shown(value: float, unit: str = "", undefined: str = "–") -> str:
 
     >>> shown(0.46791), shown(12.3456, "mm"), shown(float("inf"), "mm"), shown(float("nan"))
     ('46.79 %', '12.35 mm', '∞ mm', '–')
-    >>> shown(2.5, NUMBER), shown(3, COUNT), shown(-0.001, "mm")
-    ('2.50', '3', '0.00 mm')
+    >>> shown(2.5, NUMBER), shown(3, COUNT), shown(-0.001, "mm"), shown(0.8844, COEFFICIENT)
+    ('2.50', '3', '0.00 mm', '0.8844')
     """
     if math.isnan(value):
         return undefined
@@ -139,10 +145,13 @@ def shown_change(value: float, unit: str = "") -> str:
 
     >>> shown_change(-0.07285), shown_change(1.526, "mm"), shown_change(float("nan"), "mm")
     ('−7.29', '+1.53', '–')
+    >>> shown_change(-0.07285, COEFFICIENT), shown_change(0.00001, COEFFICIENT)
+    ('−0.0728', '0.0000')
     """
     if not unit or math.isnan(value):
         return signed_points(value)
-    return _number(value, "+") if abs(value) >= 0.005 else "0.00"
+    digits = _digits_of(unit)
+    return _number(value, "+" if abs(value) >= 0.5 * 10.0**-digits else "", digits)
 
 
 def shown_range(low: float, high: float, unit: str = "") -> str:
@@ -153,7 +162,7 @@ def shown_range(low: float, high: float, unit: str = "") -> str:
     """
     if math.isnan(low):
         return "–"
-    first = _number(low) if unit else points(low)
+    first = _number(low, digits=_digits_of(unit)) if unit else points(low)
     return f"{first} to {shown(high, unit)}"
 
 
@@ -274,7 +283,7 @@ def cell(value: float, unit: str = "", digits: int = 2) -> str:
         return "–"
     if unit == COUNT:
         return count(int(value))
-    return _number(value, digits=digits) if unit else percent(value)
+    return _number(value, digits=_digits_of(unit, digits)) if unit else percent(value)
 
 
 def cell_range(limits: tuple[float, float] | None, unit: str = "", digits: int = 2) -> str:
@@ -287,7 +296,7 @@ def cell_range(limits: tuple[float, float] | None, unit: str = "", digits: int =
         return "–"
     if not unit:
         return shown_range(*limits)
-    return " to ".join(_number(end, digits=digits) for end in limits)
+    return " to ".join(_number(end, digits=_digits_of(unit, digits)) for end in limits)
 
 
 def tone_of(value: float) -> str:

@@ -10,7 +10,7 @@ from segiou._support.numbers import number_in, p_equals, signed_points, unit_tex
 from segiou._support.text import did_you_mean, plain
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
-from segiou.metrics.pixel_scores import scale_of
+from segiou.metrics.pixel_scores import scale_of, unit_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison
@@ -63,7 +63,7 @@ def read_threshold(
         raise ValueError(msg) from None
     definition = _definition(score, plans)
     key = measure_of_score(score.score, plans)
-    unit = "" if definition is None else definition.unit
+    unit = unit_of(score.score) if definition is None else definition.unit
     better: Better = "higher" if definition is None else definition.better
     if definition is None and key is not None:
         better = better_of(key, score.score)
@@ -236,9 +236,7 @@ def _bounds(run: Run, report: Report, threshold: Threshold, groups: Any) -> tupl
 def compared(threshold: Threshold, value: float) -> str:
     """Describe a score and its limit, with enough digits to show the difference."""
     name, limit, is_lower = threshold.name, threshold.limit, threshold.better == "lower"
-    # Kappa is not a percentage.
-    is_plain = threshold.unit or threshold.score.score in ("cohen_kappa", "matthews_correlation")
-    factor, unit = (1, f" {unit_text(threshold.unit)}".rstrip()) if is_plain else (100, " %")
+    factor, unit = (1, f" {unit_text(threshold.unit)}".rstrip()) if threshold.unit else (100, " %")
     if math.isnan(value):
         kept = "at most" if is_lower else "at least"
         return f"{name} is undefined; required: {kept} {factor * limit:.2f}{unit}"

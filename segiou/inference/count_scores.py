@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segiou.counting.counts import Counts
 from segiou.measures.score import OVERALL, Score, weights_of
 from segiou.metrics.overall import mean
-from segiou.metrics.pixel_scores import metric_label, scale_of
+from segiou.metrics.pixel_scores import metric_label, scale_of, unit_of
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
 
@@ -36,6 +36,7 @@ def overall_score(
         (),
         _packed,
         lambda sums: function(_unpacked(sums))[..., None],
+        unit=unit_of(name),
         overall=OVERALL,
         scale=scale_of(name),
         each=lambda counts: function(counts)[:, None],

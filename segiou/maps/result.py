@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.numbers import cell, grouped, percent, short_percent, shown_range
+from segiou._support.numbers import (
+    COEFFICIENT,
+    cell,
+    grouped,
+    percent,
+    short_percent,
+    shown,
+    shown_range,
+)
 from segiou._support.text import Json, plain, plural
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Line, Part, Table
@@ -137,7 +145,8 @@ class MapAccuracy(Finding):
 def verdict(accuracy: MapAccuracy) -> str:
     """Overall accuracy and kappa in a sentence."""
     kappa = accuracy.kappa.value
-    coefficient = "" if math.isnan(kappa) else f"; kappa {kappa:.4f} ± {accuracy.kappa.margin:.4f}"
+    margin = shown(accuracy.kappa.margin, COEFFICIENT)
+    coefficient = "" if math.isnan(kappa) else f"; kappa {shown(kappa, COEFFICIENT)} ± {margin}"
     units = plural(int(accuracy.counts.sum()), "sample unit")
     overall = accuracy.overall
     limits = "" if math.isnan(overall.low) else f"{shown_range(overall.low, overall.high)}, "

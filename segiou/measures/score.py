@@ -64,8 +64,9 @@ class Quantity:
     title : str
         Its name in tables and sentences.
     unit : str
-        Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, ``"count"`` for
-        integers, empty for ratios, which are shown in per cent.
+        Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, ``"coefficient"``
+        for coefficients of agreement such as kappa, ``"count"`` for integers, empty for ratios,
+        which are shown in per cent.
     better : {"higher", "lower"}, optional
         Which values are better; None if neither is.
     overall : str
@@ -130,8 +131,8 @@ class Score(Quantity):
         (..., F) sums → (..., K) bool: whether truth or prediction contain the structure, if its
         value is defined even otherwise, as specificity is.
     unit : str
-        Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, empty for ratios,
-        which are shown in per cent.
+        Unit of the values, such as ``"mm"``; ``"number"`` for plain numbers, ``"coefficient"``
+        for coefficients of agreement such as kappa, empty for ratios, which are shown in per cent.
     better : {"higher", "lower"}
         Which values are better; of a score always one of them.
     overall : str

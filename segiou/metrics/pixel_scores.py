@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from segiou._support.numbers import COEFFICIENT
 from segiou._support.text import nouns
 from segiou.counting.counts import Counts
 from segiou.metrics import overall, per_class
@@ -31,6 +32,8 @@ class ClassMetric(NamedTuple):
         Scale on which intervals are symmetric.
     per_class : bool
         Whether the values are those of classes; the score is then their mean.
+    unit : str
+        Unit of the values; empty for ratios.
     """
 
     name: str
@@ -41,6 +44,7 @@ class ClassMetric(NamedTuple):
     rank: int = 7
     scale: str = "logit"
     per_class: bool = True
+    unit: str = ""
 
 
 _SCORES = (
@@ -106,7 +110,12 @@ _SCORES = (
         per_class=False,
     ),
     ClassMetric(
-        "cohen_kappa", overall.cohen_kappa, "Cohen's kappa", scale="fisher", per_class=False
+        "cohen_kappa",
+        overall.cohen_kappa,
+        "Cohen's kappa",
+        scale="fisher",
+        per_class=False,
+        unit=COEFFICIENT,
     ),
     ClassMetric(
         "matthews_correlation",
@@ -114,6 +123,7 @@ _SCORES = (
         "Matthews correlation",
         scale="fisher",
         per_class=False,
+        unit=COEFFICIENT,
     ),
 )
 PIXEL_SCORES = {metric.name: metric for metric in _SCORES}
@@ -138,6 +148,12 @@ def metric_label(metric: str, pixel_unit: str = "pixels") -> str:
     if score is None:
         return metric.replace("_", " ")
     return score.title.format(pixel=nouns(pixel_unit).pixel)
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a metric; empty for ratios and functions."""
+    score = (PIXEL_SCORES | CASE_SCORES).get(metric)
+    return "" if score is None else score.unit
 
 
 def scale_of(metric: str) -> str:

@@ -11,11 +11,13 @@ import numpy as np
 
 from segiou._support.arguments import check_choice
 from segiou._support.numbers import (
+    COEFFICIENT,
     cell,
     change_range,
     interval_name,
     p_text,
     points,
+    shown,
     shown_range,
     signed_points,
 )
@@ -331,8 +333,9 @@ def _changes(estimate: Estimate) -> str:
 def _coefficient(estimate: Estimate) -> tuple[str, str]:
     if math.isnan(estimate.value):
         return "–", ""
-    ends = "" if math.isnan(estimate.low) else f"{estimate.low:.3f} to {estimate.high:.3f}, "
-    return f"{estimate.value:.3f}", f"{ends}{plural(estimate.cases, 'case')}"
+    limits = shown_range(estimate.low, estimate.high, COEFFICIENT)
+    ends = "" if math.isnan(estimate.low) else f"{limits}, "
+    return shown(estimate.value, COEFFICIENT), f"{ends}{plural(estimate.cases, 'case')}"
 
 
 def _pair_table(result: RaterAgreement) -> Table:

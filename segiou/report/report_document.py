@@ -11,6 +11,7 @@ import numpy as np
 
 from segiou._support import __version__
 from segiou._support.numbers import (
+    COEFFICIENT,
     cell,
     cell_range,
     count,
@@ -132,7 +133,7 @@ def _headline(
     beside = f"{_given_interval(report, 'pixel_accuracy')}{_gap_text(report)}"
     yield accuracy_name, cell(report.pixel_accuracy), beside
     if of_map:
-        yield "kappa", f"{report.cohen_kappa:.4f}", ""
+        yield "kappa", cell(report.cohen_kappa, COEFFICIENT), ""
     if detail:
         beside = f"{_given_interval(report, 'recall')}mean per-class recall"
         yield "mean accuracy", cell(report.mean_accuracy), beside

@@ -472,4 +472,5 @@ def _pixel_scores(report: ReportNumbers) -> Iterator[ScoreValues]:
         title = metric_label(name, report.unit)
         value, classes = (mean.value, mean.classes) if metric.per_class else (float(values), None)
         overall = MEAN if metric.per_class else OVERALL
-        yield ScoreValues(name, title, rows, (value,), classes=classes, overall=overall)
+        about: dict[str, Any] = {"unit": metric.unit, "classes": classes, "overall": overall}
+        yield ScoreValues(name, title, rows, (value,), **about)

@@ -32,6 +32,17 @@ def test_classes_outside_the_mean_are_not_left_out_of_it():
     assert "car has a score for old only" in " ".join(found.sentences())
 
 
+def test_kappa_has_one_form_in_every_text():
+    """Agreement of 3/4 with equal shares of two classes: kappa 0.5; all correct: 1."""
+    truths, worse = [[[0, 0, 1, 1]]] * 6, [[[0, 0, 1, 0]], [[0, 1, 1, 1]]] * 3
+    runs = [score(truths, preds, labels=2) for preds in (worse, truths)]
+    found = compare(*runs, names=("old", "new"), metric="kappa")
+    assert "new scores higher than old: Cohen's kappa 1.0000 vs 0.5000." in found.to_text()
+    assert "new − old: +0.5000" in found.to_text()
+    known = runs[0].report().scores_by_name["cohen_kappa"]
+    assert (known.value, known.unit, found.score_unit) == (0.5, "coefficient", "coefficient")
+
+
 @pytest.mark.gate
 def test_every_output_states_the_classes_that_the_mean_excludes():
     """Of five classes, the mean covers road and car, and three are tested."""

@@ -319,7 +319,7 @@ const images = {
   rangeOf(from, to) {
     const { title, unit } = this.score;
     if (this.models.length > 1) return `difference ${change(from, unit)} to ${change(to, unit)} ${unitText(unit || "points")}`.trimEnd();
-    return `${title} ${fixed(unit ? from : 100 * from)} to ${scored(to, unit)}`;
+    return `${title} ${fixed(unit ? from : 100 * from, digitsOf(unit))} to ${scored(to, unit)}`;
   },
 
   draw() {
@@ -499,9 +499,10 @@ function nameOf(id) {
 const collator = new Intl.Collator(undefined, { numeric: true });
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 // A score, and a difference without its unit: in points, or in the unit of the score.
-const unitText = (unit) => (["number", "count"].includes(unit) ? "" : unit);
-const scored = (x, unit) => (unit && x === Number(x) ? `${fixed(x)} ${unitText(unit)}`.trimEnd() : percent(x));
+const unitText = (unit) => (["number", "coefficient", "count"].includes(unit) ? "" : unit);
+const digitsOf = (unit) => (unit === "coefficient" ? 4 : 2);
+const scored = (x, unit) => (unit && x === Number(x) ? `${fixed(x, digitsOf(unit))} ${unitText(unit)}`.trimEnd() : percent(x));
 const change = (x, unit) => {
   const size = unit ? x : 100 * x;
-  return `${size >= 0.005 ? "+" : ""}${fixed(size)}`;
+  return `${size >= 0.5 * 10 ** -digitsOf(unit) ? "+" : ""}${fixed(size, digitsOf(unit))}`;
 };
