@@ -45,6 +45,7 @@ from segiou.scoring.problems import (
 
 if TYPE_CHECKING:
     from segiou.measures.object_mask import ObjectMask
+    from segiou.measures.plan import Plan
     from segiou.runs.header import Header
 
 Result = ImageCount | list[Problem]
@@ -360,6 +361,7 @@ class PairScorer:
     def _scored(self, path: str, content: bytes | RawMask, truth: OpenMask) -> ScoredPrediction:
         """The prediction in a file of scores, with the axes of the truth."""
         shape = tuple(truth.values.shape)
+        assert self.score_reader is not None
         read = partial(self.score_reader.read_prediction, content, path)
         if truth.volume is None or path.lower().endswith(VOLUME_SUFFIXES):
             scored: ScoredPrediction = read(shape)
@@ -542,7 +544,7 @@ class PairScorer:
         return {plan.key: plan.count(pair) for plan in plans}
 
     @cached_property
-    def score_reader(self) -> Any:
+    def score_reader(self) -> Plan | None:
         """The plan that reads the predictions, if they are scores."""
         return next((plan for plan in self.header.plans if plan.reads_predictions), None)
 
