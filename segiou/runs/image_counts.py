@@ -451,15 +451,18 @@ def reordered_images(
 def _repacked(packed: bytes | None, header: Header, wanted: Header) -> bytes | None:
     if packed is None:
         return None
+    return pack_measured(wanted, _unpacked([packed], header))[0]
+
+
+def _unpacked(packed: Sequence[bytes], header: Header) -> dict[str, Parts]:
+    """The counts of all measures of a header in several images."""
     keys = dict.fromkeys(name.partition("/")[0] for name in header.layout)
-    counted = {key: unpack_parts([packed], header, key) for key in keys}
-    return pack_measured(wanted, counted)[0]
+    return {key: unpack_parts(packed, header, key) for key in keys}
 
 
 def of_structures(columns: Columns, header: Header, wanted: Header) -> Columns:
     """Images with the counts of fewer structures, those of a header that excludes more classes."""
-    keys = dict.fromkeys(name.partition("/")[0] for name in header.layout)
-    counted = {key: unpack_parts(columns.measured, header, key) for key in keys}
+    counted = _unpacked(columns.measured, header)
     for plan, fewer in zip(header.plans, wanted.plans, strict=True):
         known, left = plan.counted_structures, fewer.counted_structures
         if known != left:

@@ -182,14 +182,12 @@ class Job(Options):
         masks = Masks(volumes, spacing, "mm" if volumes else "")
         return plans_of(self.measures, self.options, masks, self.protocol.name)
 
-    @property
-    def recorded(self) -> dict[str, object]:
-        """The arguments of the pairs that differ from the defaults, for the run."""
-        return self.pair_by.recorded | self._recorded_reading.chosen
-
     def _recorded_for(self, pairing: Pairing) -> dict[str, object]:
-        """The arguments recorded; without volumes, arrays have no order compared with them."""
-        recorded = self.recorded
+        """The arguments of the pairs that differ from the defaults, for the run.
+
+        Without volumes, arrays have no order compared with them.
+        """
+        recorded = self.pair_by.recorded | self._recorded_reading.chosen
         if self.reading.axes_of_volumes is not None and not _has_arrays(pairing):
             del recorded["array_axes"]
         return recorded
