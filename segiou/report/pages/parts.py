@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from segiou.analysis.slices.text import changes, interval_text, mark, mixes, not
 from segiou.inference.scored_runs import clusters_of, unit_of_pixels
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import load_labels
-from segiou.report.pages.image_table import LISTED, ImageTable
+from segiou.report.pages.image_table import LISTED
 from segiou.report.pages.page import plural
 from segiou.report.pages.picture_masks import Reader
 from segiou.report.wording import aligned_text, ignored_text
@@ -165,15 +165,6 @@ def _row(sliced: Slices, row: Slice, reach: float) -> dict[str, Any]:
         "p_text": "" if np.isnan(gap.p_holm) else p_text(gap.p_holm),
         "mark": mark(sliced, row).text,
     }
-
-
-def slice_images(sliced: Sequence[Slices], table: ImageTable | None) -> Mapping[str, Iterable[int]]:
-    """The places of the listed images that are in each slice."""
-    if not sliced or table is None:
-        return {}
-    place = {id: i for i, id in enumerate(table.ids)}
-    inside = {row.name: sliced[0].images_in(row.name) for row in sliced[0]}
-    return {name: [place[id] for id in ids if id in place] for name, ids in inside.items()}
 
 
 _SKIPPED_SHOWN = 50

@@ -38,7 +38,6 @@ from segiou.report.pages.parts import (
     case_tables,
     making,
     sections_of,
-    slice_images,
     sliced_part,
 )
 from segiou.report.pages.picture_masks import Reader
@@ -365,13 +364,15 @@ def _makings(
     }
 
 
-def _cautioned(report: Report, table: ImageTable | None) -> dict[str, list[int]]:
-    """The places of the listed images of each caution, by its title."""
+def _listed_groups(
+    report: Report, sliced: Sequence[Slices], table: ImageTable | None
+) -> dict[str, list[int]]:
+    """The places of the listed images of each slice and of each caution, by its name."""
     place = {} if table is None else {id: i for i, id in enumerate(table.ids)}
-    return {
-        caution.title: [place[id] for id in caution.images if id in place]
-        for caution in report.image_cautions
-    }
+    groups = {caution.title: caution.images for caution in report.image_cautions}
+    if sliced and table is not None:
+        groups = {row.name: sliced[0].images_in(row.name) for row in sliced[0]} | groups
+    return {name: [place[id] for id in ids if id in place] for name, ids in groups.items()}
 
 
 def _script_data(
@@ -382,7 +383,7 @@ def _script_data(
     return {
         "names": list(report.class_names),
         "unit": report.unit,
-        "slices": {**slice_images(sliced, table), **_cautioned(report, table)},
+        "slices": _listed_groups(report, sliced, table),
         "confusion": context.get("matrix"),
         "curves": {
             part["name"]: [curve.to_dict() for curve in part["curves"]]
