@@ -164,7 +164,9 @@ def _seen(masks: Masks, region: Region, run: Run) -> tuple[Masks, NDArray[np.boo
     where = (masks.arrays[0] == label) & (masks.arrays[1] == suggestion)
     box = _scaled(region, masks, where.shape) or _box_of(where)
     inside = np.zeros_like(where)
-    inside[box] = where[box]
+    # Reduced masks have lost pixels that connect others.
+    is_whole = region.box and where.shape == tuple(masks.full)
+    inside[box] = _component(where[box], region.pixels) if is_whole else where[box]
     if where.ndim == 2:
         return masks, inside, box
     sizes = inside.sum((1, 2))
@@ -172,6 +174,17 @@ def _seen(masks: Masks, region: Region, run: Run) -> tuple[Masks, NDArray[np.boo
     plane = int(sizes.argmax()) if sizes.any() else (box[0].start + box[0].stop) // 2
     box = _box_of(inside[plane]) if sizes.any() else box[1:]
     return plane_of(masks, plane), inside[plane], box
+
+
+def _component(where: NDArray[np.bool_], pixels: int) -> NDArray[np.bool_]:
+    """The connected pixels whose number is closest to that of a region; its box has others."""
+    from scipy import ndimage  # type: ignore[import-untyped]
+
+    components, number = ndimage.label(where, np.ones((3,) * where.ndim))
+    if number < 2:
+        return where
+    sizes = np.bincount(components.ravel())[1:]
+    return np.asarray(components == 1 + np.abs(sizes - pixels).argmin())
 
 
 def _scaled(region: Region, masks: Masks, shape: Sequence[int]) -> _Box | None:

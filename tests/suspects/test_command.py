@@ -167,6 +167,23 @@ def test_cards_of_volumes_show_their_own_region(tmp_path):
     assert 0 < grey[0] == grey[1] < 255  # plane 7, the first with most of it
 
 
+def test_the_outline_is_that_of_the_region_alone(tmp_path):
+    truth, pred = np.zeros((2, 40, 60), np.uint8)
+    pred[10:20, 10] = pred[10, 10:30] = 1  # an angle of 29 pixels
+    pred[15:18, 20:24] = 1  # 12 other pixels within its box
+    for side, mask in (("truth", truth), ("pred", pred)):
+        write_mask(tmp_path / side / "a.png", mask)
+    folders = tmp_path / "truth", tmp_path / "pred"
+    run = segiou.score_folder(*folders, labels=2, measures=["suspects"])
+    result = segiou.find_suspects(run, first=1)
+    assert result.regions[0].pixels == 29 and result.regions[0].box == ((10, 20), (10, 30))
+    picture = pictures_of(suspects_html(result, run))[0]
+    # The view begins at row 0 and column 0, and 260 / 42 columns are 6 times as large.
+    black = (picture == 0).all(2)[3::6, 3::6] | (picture == 0).all(2)[::6, ::6]
+    assert black[9:12, 9:31].any()
+    assert not black[13:20, 14:28].any()
+
+
 def pictures_of(page):
     """The pictures of the cards as arrays."""
     found = re.findall(r'<figure><img src="data:image/png;base64,([^"]+)"', page)
