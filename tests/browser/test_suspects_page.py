@@ -76,3 +76,16 @@ def test_without_scripts_regions_are_shown_without_questions(new_page, places):
     page.goto(places[1])
     assert page.locator(".suspect img:visible").count() == 4
     assert page.locator(":is(button, select, input):visible").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(new_page, tmp_path, accessibility_faults, scheme):
+    truth, pred = np.zeros((2, 2, 30, 40), np.uint8)
+    pred[0, 4:10, 5:9] = truth[0, 20:26, 20:30] = 1  # two regions of an image
+    run = segiou.score(truth, pred, labels=2, measures=["suspects"])
+    path = tmp_path / "page.html"
+    path.write_text(suspects_html(segiou.find_suspects(run), run), encoding="utf-8")
+    page = new_page(color_scheme=scheme)
+    page.goto(path.as_uri())
+    assert page.locator("#list tbody tr").count() == 2
+    assert accessibility_faults(page) == []
