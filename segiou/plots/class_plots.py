@@ -21,10 +21,12 @@ from segiou.plots.style import (
     class_index,
     drawing,
     format_percent,
+    ink,
     label_x,
     legend_above,
     mark_point,
     name_rows,
+    paper,
     plot_kind,
     report_of,
     short_name,
@@ -118,7 +120,7 @@ def class_bars(
         mark_special(axes, range(len(rows)), values)
         if np.isfinite(mean):
             line: Any = {"linestyle": (0, (3, 2)), "linewidth": 0.8, "label": column.overall}
-            axes.axvline(mean, color="black", **line)
+            axes.axvline(mean, color=ink(axes), **line)
         name_rows(axes, [row.name for row in rows])
         note = mean_note(mean, column.overall) + count_note(len(rows), len(every), axis.worst)
         axis.show(axes, [*values, mean, *ends], note)
@@ -171,7 +173,7 @@ def _whiskers(
     # A percentile interval may not contain the value.
     lengths = np.maximum(0, [middle - low, high - middle])
     axes.errorbar(
-        middle, known, xerr=lengths, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.6
+        middle, known, xerr=lengths, fmt="none", ecolor=ink(axes), elinewidth=0.8, capsize=1.6
     )
     return [float(end) for end in finite]
 
@@ -219,11 +221,11 @@ def _dumbbells(
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))
-    is_open: dict[str, Any] = {"facecolor": "white", "edgecolor": OTHER, "linewidth": 1.1}
     # At 0 and 1, half of a dot is outside the axes.
     dots: dict[str, Any] = {"s": 17, "clip_on": False}
     with drawing(height_of(len(rows)) + 0.2, **look) as axes:
         axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
+        is_open: Any = {"facecolor": paper(axes), "edgecolor": OTHER, "linewidth": 1.1}
         axes.scatter(first, places, label=labels[0], zorder=2, **dots, **is_open)
         axes.scatter(second, places, label=labels[1], zorder=3, **dots, color=color)
         name_rows(axes, [row.name for row in rows])

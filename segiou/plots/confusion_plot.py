@@ -18,6 +18,7 @@ from segiou.plots.style import (
     NothingToDraw,
     drawing,
     format_percent,
+    ink_on,
     plot_kind,
     report_of,
     require,
@@ -38,8 +39,6 @@ _WIDTH, _LINE, _FILLED = 0.64, 1.2, 0.95
 _MARGIN = 0.08
 #: Label of the colour bar, by normalisation.
 _SHARES = {"truth": "share of truth", "pred": "share of prediction"}
-#: Luminance of a cell below which its number is white: both then have the same contrast.
-_DARK = 0.179
 
 
 @plot_kind
@@ -172,11 +171,4 @@ def _put_texts(axes: Axes, values: Floats, cells: Any, *, is_share: bool) -> Non
     place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
     for (t, p), text in texts.items():
         if text != "0":
-            is_dark = _luminance(cells.to_rgba(values[t, p])) < _DARK
-            axes.text(p, t, text, color="white" if is_dark else "black", **place)
-
-
-def _luminance(color: Any) -> float:
-    """Relative luminance of a colour, by WCAG."""
-    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-    return float(np.dot(light, [0.2126, 0.7152, 0.0722]))
+            axes.text(p, t, text, color=ink_on(cells.to_rgba(values[t, p])), **place)

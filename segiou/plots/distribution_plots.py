@@ -22,9 +22,11 @@ from segiou.plots.style import (
     Look,
     NothingToDraw,
     drawing,
+    ink,
     label_x,
     legend_above,
     name_rows,
+    paper,
     plot_kind,
     report_of,
     require,
@@ -134,8 +136,8 @@ def image_distribution(
         note = f"\n(without {infinite} infinite)" if infinite else ""
         axis.show(axes, scores, note, whole=True)
         ends = axes.get_xlim()
-        axes.hist(scores, bins, range=ends, color=color, edgecolor="white", linewidth=0.6)
-        line: dict[str, Any] = {"color": "black", "linewidth": 0.9}
+        axes.hist(scores, bins, range=ends, color=color, edgecolor=paper(axes), linewidth=0.6)
+        line: dict[str, Any] = {"color": ink(axes), "linewidth": 0.9}
         axes.axvline(float(scores.mean()), label=f"mean over {nouns(unit)[1]}s", **line)
         if ends[0] <= scored.whole <= ends[1]:
             axes.axvline(scored.whole, label="data set", linestyle=(0, (3, 2)), **line)
@@ -224,7 +226,7 @@ def draw_boxes(axes: Axes, columns: list[Floats], color: Any) -> None:
     for place, box in zip(places, boxes, strict=True):
         low, high = box["q1"], box["q3"]
         axes.hlines(place, box["whislo"], box["whishi"], color=MUTED, linewidth=1)
-        axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=color)
+        axes.barh(place, high - low, left=low, height=0.6, color=paper(axes), edgecolor=color)
         axes.vlines(box["med"], place - 0.3, place + 0.3, color=color, linewidth=1.8)
         axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
 
@@ -347,7 +349,7 @@ def _draw_limits(axes: Axes, agreement: Any, unit: str) -> None:
     for key, place in places:
         value, ends = agreement[key], agreement[f"{key}_interval"]
         dashes: Any = "-" if key == "bias" else (0, (4, 2))
-        axes.axhline(value, color="black", linewidth=0.9, linestyle=dashes)
+        axes.axhline(value, color=ink(axes), linewidth=0.9, linestyle=dashes)
         bar: Any = {"transform": axes.get_yaxis_transform(), "color": MUTED}
         axes.errorbar([place], [value], [[value - ends[0]], [ends[1] - value]], capsize=2, **bar)
         axes.annotate(

@@ -18,8 +18,10 @@ from segiou.plots.style import (
     Look,
     NothingToDraw,
     drawing,
+    ink,
     legend_above,
     name_rows,
+    paper,
     plot_kind,
     report_of,
     require,
@@ -95,7 +97,7 @@ def model_bars(
             _mark_small(axes, places, scores[shown], colors[k])
             trained = getattr(models, "run_scores", ())
             if trained:  # several runs, whose mean is the first bar
-                dots: Any = {"color": "black", "markersize": 3, "markerfacecolor": "white"}
+                dots: Any = {"color": ink(axes), "markersize": 3, "markerfacecolor": paper(axes)}
                 axes.plot(trained[k], [places[0]] * len(trained[k]), "o", **dots)
         name_rows(axes, [rows[c] for c in shown])
         if len(shown) > 1:
@@ -228,7 +230,7 @@ def comparison_forest(
     axis = _axis_of(comparison)
     reach = axis.reach(end for row in rows for end in (row.delta, row.low, row.high))
     with drawing(height_of(len(rows)) + 0.1, **look) as axes:
-        axes.axvline(0, color="black", linewidth=0.7)
+        axes.axvline(0, color=ink(axes), linewidth=0.7)
         axes.set_xlim(reach)
         for place, row in enumerate(rows):
             is_sure, mark = row.differs(comparison.level), "o" if place else "D"
@@ -294,7 +296,7 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
         axes.set_xlim(min(known_ends) - margin, max(known_ends) + margin)
         note = ""
         if np.isfinite(sliced.score):
-            axes.axvline(sliced.score, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
+            axes.axvline(sliced.score, color=ink(axes), linestyle=(0, (3, 2)), linewidth=0.8)
             note = f", dashed: all {sliced._image}s"
         for place, row in enumerate(rows):
             is_sure = row.differs(sliced.level)
@@ -360,7 +362,7 @@ def rank_stability(
             sizes = whole**2 * shares[at]
             axes.scatter(at + 1, np.full(len(at), place), sizes, color=color, zorder=3)
             axes.plot(
-                [model.rank], [place], "x", color="black", markersize=min(4, whole / 2), zorder=4
+                [model.rank], [place], "x", color=ink(axes), markersize=min(4, whole / 2), zorder=4
             )
         name_rows(axes, [model.name for model in ranks.models])
         axes.set_xlim(0.5, number + 0.5)

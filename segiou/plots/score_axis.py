@@ -10,7 +10,7 @@ import numpy as np
 
 from segiou._support.numbers import with_unit
 from segiou._support.text import nouns
-from segiou.plots.style import MUTED, format_percent, label_x, short_name
+from segiou.plots.style import MUTED, format_percent, label_x, paper, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,7 @@ def mark_interval(
     """
     value, low, high = ends
     left, right = axes.get_xlim()
-    line, inside = color or MUTED, color or "white"
+    line, inside = color or MUTED, color or paper(axes)
     if low < high:
         axes.hlines(place, max(low, left), min(high, right), color=line, linewidth=1.2)
     if math.isfinite(value):

@@ -21,9 +21,11 @@ from segiou.plots.style import (
     class_index,
     drawing,
     format_percent,
+    ink,
     label_x,
     legend_above,
     mark_point,
+    paper,
     plot_kind,
     report_of,
     require,
@@ -245,7 +247,12 @@ def reliability(
     share = diagram.pixels / diagram.pixels.sum()
     named = "" if class_name is None else f"{short_name(class_name, 20)}, "
     with drawing(2.6, **look) as axes:
-        edges: Any = {"align": "edge", "color": "#d8d5cc", "edgecolor": "white", "linewidth": 0.6}
+        edges: Any = {
+            "align": "edge",
+            "color": "#d8d5cc",
+            "edgecolor": paper(axes),
+            "linewidth": 0.6,
+        }
         axes.bar(
             diagram.edges[:-1], share, 1 / bins, label=f"share of {unit_of_pixels(source)}", **edges
         )
@@ -310,8 +317,8 @@ def thresholds(
     with drawing(2.4, **look) as axes:
         for label, (values, style) in lines.items():
             axes.plot(table.thresholds[shown], values[c, shown], label=label, **style)
-        axes.axvline(threshold, color="black", linestyle=(0, (3, 2)), linewidth=0.8)
-        mark_point(axes, threshold, score, "black", zorder=3)
+        axes.axvline(threshold, color=ink(axes), linestyle=(0, (3, 2)), linewidth=0.8)
+        mark_point(axes, threshold, score, ink(axes), zorder=3)
         _unit_square(axes)
         named = short_name(histogram.class_names[c], 20)
         label_x(axes, f"threshold of {named}", f" (dashed: best, {threshold:.3f})")

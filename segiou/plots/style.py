@@ -10,6 +10,8 @@ from inspect import signature
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
+import numpy as np
+
 from segiou._support.arguments import check_integer, check_kind, check_number, refuse_kind
 from segiou._support.optional import import_extra
 from segiou._support.text import did_you_mean
@@ -58,6 +60,8 @@ _STYLE: dict[str, Any] = {
     "hatch.linewidth": 0.5,
     "axes.axisbelow": True,
 }
+#: Luminance of a colour with which black and white have the same contrast.
+_DARK = 0.179
 #: Settings for saving: text stays searchable and editable, and files are reproducible.
 _SAVED: dict[str, Any] = {
     "savefig.facecolor": "auto",
@@ -153,9 +157,10 @@ def drawing(
         if figsize is not None:
             msg = "figsize applies to new figures only; omit figsize or ax"
             raise ValueError(msg)
-        yield ax
-        if title is not None:
-            ax.set_title(title, parse_math=False)
+        with _LOCK, _style_of(ax):
+            yield ax
+            if title is not None:
+                ax.set_title(title, parse_math=False)
         return
     with new_figure(figsize or (width, height), layout="constrained") as figure:
         if title is not None:  # of the figure, so that it is above a legend
@@ -188,6 +193,37 @@ def _our_style() -> Any:
     fonts = {name: theme[name] for name in theme if name.startswith(("font.", "mathtext."))}
     # The default resets what a theme set, such as white text or a grid above a matrix.
     return require("matplotlib.style").context(["default", fonts | _STYLE])
+
+
+def _style_of(axes: Axes) -> Any:
+    """The settings for parts that are drawn later, if axes come from another theme."""
+    rc_context: Any = require("matplotlib").rc_context
+    color, text = axes.xaxis.label.get_color(), axes.title.get_color()
+    if color == require("matplotlib").rcParams["axes.labelcolor"]:
+        return rc_context()
+    names = ("axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    # The background of legends is that of axes.
+    own = {"text.color": text, "axes.facecolor": paper(axes)}
+    return rc_context(own | dict.fromkeys(names, color))
+
+
+def paper(axes: Axes) -> Any:
+    """The background of axes, or of their figure if they are transparent."""
+    to_rgba = require("matplotlib.colors").to_rgba
+    faces = (axes.patch, axes.figure.patch, axes.figure.figure.patch)
+    colors = [to_rgba(face.get_facecolor()) for face in faces]
+    return next((color for color in colors if color[3] > 0.5), "white")
+
+
+def ink(axes: Axes) -> str:
+    """White on a dark background, otherwise black."""
+    return ink_on(require("matplotlib.colors").to_rgba(paper(axes)))
+
+
+def ink_on(color: Sequence[float]) -> str:
+    """The one of black and white that contrasts more with a colour, by WCAG."""
+    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    return "white" if np.dot(light, [0.2126, 0.7152, 0.0722]) < _DARK else "black"
 
 
 @contextmanager
@@ -268,7 +304,7 @@ def legend_above(ax: Axes, columns: int, **options: Any) -> None:
 
 def mark_point(ax: Axes, x: float, y: float, color: Any, **options: Any) -> None:
     """Mark a point of a curve with a dot."""
-    ax.plot([x], [y], "o", color=color, markersize=4.5, markeredgecolor="white", **options)
+    ax.plot([x], [y], "o", color=color, markersize=4.5, markeredgecolor=paper(ax), **options)
 
 
 def format_percent(axis: Axis, unit: str = " %") -> None:
