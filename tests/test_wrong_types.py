@@ -42,7 +42,16 @@ def folder(**options):
 
 
 PAGE = RUN.report()
+COMPARED = segiou.compare(RUN, RUN)
 WRONG_KINDS = [
+    (lambda: COMPARED.outcome(None), "pair must be one of Comparison.pairs, not NoneType"),
+    (lambda: COMPARED.pair_sentences("A"), "pair must be one of Comparison.pairs, not str"),
+    (lambda: COMPARED.to_latex(transposed=np.zeros(0)), "transposed must be True or False"),
+    (lambda: PAGE.to_latex(transposed=1), "transposed must be True or False, not int"),
+    (lambda: PAGE.table(np.zeros(3)), "key must be text, not ndarray"),
+    (lambda: RUN.select([[]]), "an id must be text, not list"),
+    (lambda: RUN.under("segiou"), "protocol must be a Protocol, not str"),
+    (lambda: RUN.merge(RUN, partial=[]), "partial must be True or False, not list"),
     (lambda: metrics.mean_iou(COUNTS) and metrics.cohen_kappa(COUNTS, xp=1), "xp must be a module"),
     (lambda: metrics.pixel_accuracy(COUNTS, xp="torch"), "xp must be a module, such as numpy"),
     (lambda: metrics.frequency_weighted_iou(COUNTS, xp=None), "xp must be a module.*NoneType"),

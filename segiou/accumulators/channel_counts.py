@@ -13,7 +13,13 @@ from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, not_compiled, with_dimensions_of, without_lists
 from segiou.counting.channels import count_channels
-from segiou.counting.counts import ConfusionCounts, Counts, check_counts, counts_array
+from segiou.counting.counts import (
+    ConfusionCounts,
+    Counts,
+    broadcast_counts,
+    check_counts,
+    counts_array,
+)
 from segiou.counting.scores import ScaleCheck
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.labels.loading import load_labels
@@ -210,7 +216,7 @@ class ChannelCounts(PixelAccumulator):
             raise ValueError(msg)
         cells = self._empty()
         cells[:-1] = counts.tp, counts.fp, counts.fn, counts.tn
-        cells[-1] = counts_array(ignored, "ignored")
+        cells[-1] = broadcast_counts(ignored, "ignored", (self.num_classes,))
         self._add(cells, pairs)
         return self
 

@@ -192,7 +192,7 @@ def _refuse_past_int64(wrong: NDArray[np.bool_], name: str) -> None:
         raise OverflowError(msg)
 
 
-def _broadcast(data: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def broadcast_counts(data: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Counts in this shape; ValueError if they have another."""
     array = counts_array(data, name)
     try:
@@ -295,7 +295,7 @@ class ConfusionCounts:
         if table.ndim < 2 or table.shape[-1] != table.shape[-2] + 1:
             msg = f"table must have shape (..., C, C + 1), got {table.shape}"
             raise ValueError(msg)
-        ignored = _broadcast(self.ignored, "ignored", table.shape[:-2]).copy()
+        ignored = broadcast_counts(self.ignored, "ignored", table.shape[:-2]).copy()
         add_exactly(sum_exactly(table, (-2, -1), "pixels"), ignored, "pixels")
         self.__dict__.update({"table": table, "ignored": ignored})
 
@@ -323,7 +323,7 @@ class ConfusionCounts:
         if cells.ndim < 2 or cells.shape[-1] != cells.shape[-2]:
             msg = f"matrix must have shape (..., C, C), got {cells.shape}"
             raise ValueError(msg)
-        column = _broadcast(unassigned, "unassigned", cells.shape[:-1])
+        column = broadcast_counts(unassigned, "unassigned", cells.shape[:-1])
         return cls(np.concatenate([cells, column[..., None]], axis=-1), ignored)
 
     @classmethod

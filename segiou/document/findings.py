@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from segiou._support.arguments import check_flag
 from segiou._support.csv_text import csv_of
 from segiou._support.optional import import_extra
 from segiou.document.parts import Line, Part
@@ -93,6 +94,7 @@ class Finding:
         transposed : bool
             Whether classes are in columns.
         """
+        check_flag("transposed", transposed)
         return rendered(self._parts(), "latex", transposed=transposed)
 
     def to_html(self) -> str:

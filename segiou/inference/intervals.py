@@ -41,6 +41,7 @@ _MEDIANS: Any = "order_statistics"
 
 METHOD_WORDS: dict[str, str] = {
     "jackknife": "jackknife-t",
+    "permutation": "permutation",
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
     _MEDIANS: "order-statistic",

@@ -303,6 +303,7 @@ class Report(ReportNumbers):
             Columns of the class table, as in :meth:`to_text`.
         """
         parts = self._parts(sort=sort, reverse=reverse, columns=columns, means=True)
+        check_flag("transposed", transposed)
         return rendered(parts, "latex", transposed=transposed)
 
     def _parts(

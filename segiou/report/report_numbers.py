@@ -220,6 +220,7 @@ class ReportNumbers(Drawable):
         key : str
             Key of the measure.
         """
+        check_kind("key", key, str, "text")
         return next((table for table in self.tables if table.key == key), None)
 
     @cached_property

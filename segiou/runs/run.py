@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +13,6 @@ from segiou._support.arguments import (
     check_integer,
     check_kind,
     check_path,
-    check_several,
     read_several,
     refuse_kind,
 )
@@ -314,8 +313,10 @@ class Run(RunCounts):
         ValueError
             If an id is not in the run.
         """
-        check_several("ids", ids, "a sequence of ids")
-        wanted = set(ids)
+        several = read_several("ids", ids, "a sequence of ids")
+        for id in several:
+            check_kind("an id", id, Hashable, "text")
+        wanted = set(several)
         if missing := sorted(map(str, wanted - set(self.ids))):
             are = "id is" if len(missing) == 1 else "ids are"
             msg = f"{len(missing)} {are} not in the run: {listed(missing, 8)}"
@@ -419,6 +420,7 @@ class Run(RunCounts):
             return self
         runs = (self, *others)
         names = [run.name or f"run {i}" for i, run in enumerate(runs)]
+        check_flag("partial", partial)
         header, images, skipped = merged(runs, names, partial=partial)
         return Run(header, Columns.joined(images), skipped)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_flag, check_integer, read_several
+from segiou._support.arguments import check_flag, check_integer, check_kind, read_several
 from segiou._support.files import Problem
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
@@ -249,6 +249,7 @@ class RunCounts(Drawable):
         protocol : Protocol
             The protocol of the scores.
         """
+        check_kind("protocol", protocol, Protocol, "a Protocol")
         if protocol.undeclared == "miss" or not self._tally.unassigned.any():
             return self
         return self._declared

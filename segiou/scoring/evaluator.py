@@ -8,7 +8,13 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from segiou._support.arguments import check_choice, check_flag, check_kind, names_options
+from segiou._support.arguments import (
+    check_choice,
+    check_flag,
+    check_kind,
+    check_several,
+    names_options,
+)
 from segiou._support.text import Json, plain, plural
 from segiou.accumulators.base import Accumulator
 from segiou.accumulators.confusion import ConfusionMatrix
@@ -153,6 +159,8 @@ class Evaluator(Accumulator):
             Nothing of the batch is added then.
         """
         pred, mask = with_dimensions_of(truth, pred, argmax), with_dimensions_of(truth, mask)
+        if ids is not None:
+            check_several("ids", ids, "one id per image")
         has_several = isinstance(ids, Sized) and len(ids) > 1
         is_batch = has_several or not is_one_image(truth)
         argmax = axis_in_image(argmax, is_batch=is_batch)

@@ -19,6 +19,7 @@ def test_equal_differences_are_significant_in_the_text_and_in_the_numbers():
     assert found.outcome(pair).kind == "better"
     assert pair.overall.differs(0.95)
     assert [row.name for row in pair.different(0.95)] == ["1", "0"]
+    assert found.method_text() == "95 % permutation intervals over 8 images"
 
 
 def test_classes_outside_the_mean_are_not_left_out_of_it():

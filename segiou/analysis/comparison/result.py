@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import text
+from segiou._support.arguments import check_kind
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.analysis.comparison import text as comparison_text
@@ -253,6 +254,7 @@ class Comparison(OverUnits, Finding, Drawable):
         pair : PairComparison
             Two of the models.
         """
+        check_kind("pair", pair, PairComparison, "one of Comparison.pairs")
         return replace(self, **pair.over)
 
     @property
@@ -291,6 +293,7 @@ class Comparison(OverUnits, Finding, Drawable):
         Outcome
             Its kind, and the models, the better one first.
         """
+        check_kind("pair", pair, PairComparison, "one of Comparison.pairs")
         return comparison_text.outcome(self, pair)
 
     def pair_sentences(self, pair: PairComparison) -> list[str]:
@@ -301,6 +304,7 @@ class Comparison(OverUnits, Finding, Drawable):
         pair : PairComparison
             Two of the models.
         """
+        check_kind("pair", pair, PairComparison, "one of Comparison.pairs")
         return [*comparison_text.claims(self, pair), *comparison_text.cautions(self, pair)]
 
     def limitations(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support import text
-from segiou._support.arguments import check_integer
+from segiou._support.arguments import check_integer, check_kind
 from segiou._support.optional import Drawable
 from segiou._support.text import Json
 from segiou.document.findings import Finding
@@ -248,6 +248,7 @@ class Slices(Finding, Drawable):
         return len(self.slices)
 
     def __getitem__(self, name: str) -> Slice:
+        check_kind("the name of a slice", name, str, "text, such as 'weather=night'")
         known = {row.name: row for row in self.slices}
         name = re.sub(r"=(?=[<≥] )", " ", name, count=1)
         if name not in known:
