@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -256,6 +257,42 @@ def test_a_renderer(folders, monkeypatch, capsys):
         assert text in capsys.readouterr().out, arguments
         command(*arguments, "-o", folders / "out.loud")
         assert text in (folders / "out.loud").read_text(), arguments
+
+
+@pytest.mark.gate
+def test_a_feature_with_a_command(tmp_path):
+    package, feature = tmp_path / "segiou", tmp_path / "segiou" / "greeting"
+    source, without = Path(segiou.__file__).parent, shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, package, ignore=without)
+    feature.mkdir()
+    (feature / "__init__.py").touch()
+    (feature / "command.py").write_text(
+        "def command(parsed):\n"
+        "    print('Hello', *[parsed.name_of_person] * (1 + parsed.twice))\n"
+        "    return 0\n"
+    )
+    (feature / "options.txt").write_text(
+        "arguments: greet\n  NAME_OF_PERSON  the person\ngreet: greet\n  --twice  say it twice\n"
+    )
+    for name, before, added in (
+        ("options.txt", "commands:\n", "  greet  greet a person [twice]\n"),
+        ("options.py", "HOMES = {\n", '    "greet": ("segiou.greeting.command", "command"),\n'),
+    ):
+        text = (package / "cli" / name).read_text(encoding="utf-8")
+        text = text.replace(before, f"{before}{added}", 1)
+        (package / "cli" / name).write_text(text, encoding="utf-8")
+
+    def said(*words):
+        options = {"env": os.environ | {"PYTHONPATH": str(tmp_path)}, "cwd": tmp_path}
+        done = subprocess.run(
+            [sys.executable, "-m", "segiou", *words], capture_output=True, text=True, **options
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert said("greet", "Ada", "--twice") == "Hello Ada Ada\n"
+    assert "say it twice" in said("greet", "--help")
+    assert "greet a person" in said("--help")
 
 
 def test_a_kind_of_plot(folders, monkeypatch):
