@@ -209,6 +209,19 @@ def test_tables_as_other_programs_write_them(tmp_path, form):
     assert masks == {"a": [[1, 2, 0, 0], [1, 2, 0, 0], [0] * 4, [0] * 4], "b": [[0] * 4] * 4}
 
 
+def test_images_that_were_put_beside_a_table_have_the_sizes(tmp_path):
+    """As the error asks; what the table contains is kept in memory."""
+    (tmp_path / "x.csv").write_text("ImageId,EncodedPixels\na.png,1 2\n")
+    path = open_source(tmp_path / "x.csv").find()["a.png"]
+    with pytest.raises(MaskError, match="has no size; put the images into"):
+        open_source(tmp_path / "x.csv").read(path)
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (3, 2)).save(tmp_path / "photos" / "a.png")
+    source = open_source(tmp_path / "x.csv")
+    mask, _ = source.read(source.find()["a.png"])
+    assert mask.values.tolist() == [[1, 0, 0], [1, 0, 0]]
+
+
 def test_images_of_one_name_in_several_folders(tmp_path):
     """Sizes are taken from the image of the folder, and never from one of several by chance."""
     for place, size in (("one", (4, 2)), ("two", (3, 5))):

@@ -66,6 +66,11 @@ class SegmentFile:
             msg = f"{self.root}: is inside a {kind} file; pass the file: {self.file}"
             raise ValueError(msg)
         images = self._contents().images
+        if self.file.lower().endswith((".csv", ".tsv")) and any(
+            isinstance(image, ImageSegments) and image.size is None for image in images.values()
+        ):
+            _loaded.cache_clear()  # images that are beside the table by now have the sizes
+            images = self._contents().images
         if not images:
             msg = f"{self.file}: names no images"
             raise ValueError(msg)
