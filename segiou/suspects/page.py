@@ -227,7 +227,7 @@ class _Outline(NamedTuple):
     @classmethod
     def of(cls, inside: NDArray[np.bool_]) -> _Outline:
         """White along the inside of the region, black along its outside."""
-        from scipy import ndimage  # type: ignore[import-untyped]
+        from scipy import ndimage
 
         scale = _SIDE / max(inside.shape)
         scale = max(1, round(scale)) if scale > 1 else scale

@@ -103,7 +103,7 @@ def test_axe_finds_nothing_serious(new_page, comparison_url, accessibility_fault
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-LONG = "mask2former_swin_large_384_in21k_cityscapes_90k_steps_seed_1"
+LONG = "mask2former_swin_large_384_in21k_cityscapes_90k_steps_seed_1" * 2
 
 
 @pytest.fixture(scope="module")

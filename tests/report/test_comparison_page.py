@@ -83,6 +83,8 @@ def test_three_models_are_ranked(runs, found):
         for row, other in zip(three.pairs[0].classes, three.pairs[2].classes, strict=True)
     ]
     assert table_of(page, "models-1")[:-1] == [["Class", *names], *classes]
+    accuracy = compare(*runs, third, metric="pixel_accuracy", resamples=100, permutations=100)
+    assert 'id="models-1"' not in render_comparison(accuracy, *runs)
     # A box of the images and a row of dots for each model.
     ranking = page[page.index('id="ranking"') : page.index('id="classes"')]
     assert ranking.count('class="box"') == 3

@@ -223,7 +223,8 @@ def _model_tables(comparison: Comparison) -> list[tuple[str, Table]]:
     for part in comparison.table()._parts():
         inside = part.parts if isinstance(part, Section) else [part]
         title = part.title if isinstance(part, Section) else "Models and classes"
-        tables += [(title, table) for table in inside if isinstance(table, Table)]
+        # A score without classes is in the ranking.
+        tables += [(title, t) for t in inside if isinstance(t, Table) and len(t.rows) > 1]
     return tables
 
 
