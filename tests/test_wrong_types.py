@@ -25,7 +25,7 @@ from segiou.labels import LabelClass
 from segiou.measures import measure_of
 from segiou.measures.boundary import BoundaryOptions
 from segiou.regions import Tolerance
-from segiou.report import render_comparison, render_report, write_html
+from segiou.report import render_comparison, render_report, save_errors, write_html
 from segiou.runs import run_from_counts
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
@@ -61,6 +61,9 @@ WRONG_KINDS = [
     (lambda: measure_of([]), "key must be text, not list"),
     (lambda: write_html("x.html", None), "report must be a Report, as from run.report"),
     (lambda: render_report(PAGE, run="r.run"), "expects runs, got str"),
+    (lambda: render_report(PAGE, command=1), "command must be text, not int"),
+    (lambda: render_report(PAGE, run=RUN, folder=[]), "folder must be a path, not list"),
+    (lambda: save_errors("folder", None), "expects runs, got NoneType"),
     (lambda: render_report(PAGE, baseline=1), "baseline must be a Comparison"),
     (lambda: render_report(PAGE, slices=["x"]), "each of slices must be of the class Slices"),
     (lambda: render_report(PAGE, intervals=3), "several results of the class Intervals, not int"),

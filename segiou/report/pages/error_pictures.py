@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 from segiou._support.arguments import check_kind
 from segiou._support.output_folder import OutputFolder
 from segiou._support.text import did_you_mean
+from segiou.inference.paired_runs import check_runs
 from segiou.labels.label_set import LabelSet
 from segiou.report.pages.page import IGNORED_COLOR, Color, class_colors
 from segiou.report.pages.photos import found_photos
@@ -235,6 +236,7 @@ def save_errors(
     FileExistsError
         If a file exists that segiou did not write there, or a link.
     """
+    check_runs("save_errors", (run,))
     colors = ErrorColors.of(run, of)
     ids = worst_ids([run], number, of, by)
     photos = found_photos(images, ids)

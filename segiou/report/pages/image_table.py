@@ -182,7 +182,7 @@ def image_table(
         objects=_objects(runs, columns),
         match=None if images is None else match_images(images, runs[0].ids),
         read=read,
-        folder=OutputFolder(folder) if isinstance(folder, (str, Path)) else folder,
+        folder=folder if isinstance(folder, OutputFolder | None) else OutputFolder(folder),
         texts=texts,
     )
 

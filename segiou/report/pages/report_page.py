@@ -311,6 +311,7 @@ def render_page(
     """
     check_integer("examples", examples, 0)
     check_integer("seed", seed, 0)
+    check_kind("command", command, str, "text")
     names = reports[0].class_names
     colors = class_colors(runs[0].labels if runs else LabelSet.from_names(names))
     texts = texts_of_cases(reports[0]) if len(reports) == 1 else {}
