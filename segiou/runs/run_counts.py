@@ -76,13 +76,21 @@ class RunCounts(Drawable):
         """Origin of the run, and whether it is complete."""
         known = dict(self._header.provenance)
         if not self.finished:
-            of_all = "" if self._header.expected is None else f" of {self._header.expected}"
-            known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
+            known["unfinished"] = self._progress()
         if missing := self._header.missing_shards():
             known["partial"] = missing
         if unread := self._header.unread:
             known["unread"] = "; ".join(map(str, unread))
         return known
+
+    def _progress(self) -> str:
+        """How far an unfinished run has come; masks without a partner are no pairs."""
+        scored, expected = len(self), self._header.expected
+        if expected is None:
+            return f"{scored} pairs are scored"
+        if scored < expected:
+            return f"{scored} of {expected} pairs are scored"
+        return f"all {scored} pairs are scored, but the command stopped with an error; run it again"
 
     @property
     def labels(self) -> LabelSet:

@@ -210,6 +210,15 @@ def test_a_stopped_run_keeps_what_was_finished_and_goes_on(score, tmp_path, read
     assert len(reads) == 24 + 2 * (12 - stopped.value.done) + 4
 
 
+def test_a_mask_without_its_pair_leaves_no_pairs_to_score(score, folders):
+    (folders / "pred" / "scene0" / "00.png").unlink()
+    with pytest.raises(DataError, match="has no prediction"):
+        score(run=folders / "r.sqlite")
+    run = segiou.Run.open(folders / "r.sqlite")
+    text = "all 11 pairs are scored, but the command stopped with an error; run it again"
+    assert (run.finished, run.provenance["unfinished"]) == (False, text)
+
+
 def test_shards_merge_to_the_whole(score, tmp_path):
     parts = [score(run=tmp_path / f"{i}.sqlite", shard=(i, 3)) for i in (1, 2, 3)]
     assert sum(len(part) for part in parts) == 12
