@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 
@@ -111,6 +111,16 @@ class OverUnits:
     _python: bool = field(default=False, repr=False, compare=False)
     #: The pattern that would group independent images by their names.
     _related: str = field(default="", repr=False, compare=False)
+
+    def _python_parts(self) -> Iterable[Part]:
+        changed: Any = replace(self, _python=True)
+        parts: Iterable[Part] = changed._parts()
+        return parts
+
+    @property
+    def _limit(self) -> Caution | None:
+        """The limit, with the argument or option that removes it."""
+        return self.limit.in_python if self.limit is not None and self._python else self.limit
 
     @property
     def _image(self) -> str:
@@ -291,8 +301,8 @@ class Intervals(OverUnits, Finding):
 
     def caution(self) -> Caution | None:
         """Main limit of the interval of the score, if any."""
-        if self.limit is not None:
-            return self.limit
+        if self._limit is not None:
+            return self._limit
         if self.overall_method != self.method and self.units < _ENOUGH_FOR_MEDIANS:
             return Caution(
                 "the interval of a mean of medians is probably too narrow with fewer than "

@@ -396,7 +396,7 @@ def _images(sizes: SampleSizes) -> list[str]:
 
 def _cautions(sizes: SampleSizes) -> list[str]:
     """Why answers are uncertain or missing."""
-    said = [] if sizes.limit is None else [text.capital(str(sizes.limit))]
+    said = [] if sizes._limit is None else [text.capital(str(sizes._limit))]
     if sizes.units < _RELIABLE_FROM and sizes.overall.needed is not None:
         said.append(
             f"Caution: {sizes._several(sizes.units)} usually ask for too few, because "

@@ -276,6 +276,7 @@ def test_few_images_of_a_sequence_cannot_be_judged():
     caution = str(found.caution())
     assert caution.startswith("dependence cannot be judged from 30 images of one sequence. Use")
     assert "--group-by none" in caution
+    assert "groups=&#x27;none&#x27;" in found._repr_html_()  # a notebook has no options
     rough = confidence_intervals(frames(60), ids=named(60, "frame"))
     assert rough.caution().text.startswith("only 60 images of one sequence")
     assert confidence_intervals(frames(120), ids=named(120, "frame")).caution() is None

@@ -349,6 +349,3 @@ class Comparison(OverUnits, Finding, Drawable):
         for pair in self.pairs:
             for row in (pair.overall, *pair.classes):
                 yield {"model_a": pair.a, "model_b": pair.b} | {n: getattr(row, n) for n in shown}
-
-    def _python_parts(self) -> Iterable[Part]:
-        return replace(self, _python=True)._parts()

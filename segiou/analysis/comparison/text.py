@@ -49,8 +49,7 @@ def caution(comparison: Comparison, pair: PairComparison) -> Caution | None:
     if lone := [name for name, scores in scores_of_runs if len(scores) == 1]:
         assumed = "is assumed to vary between trainings as much as the other"
         return Caution(f"{lone[0]} has only one training run and {assumed}")
-    limit = comparison.of(pair).limit
-    return limit.in_python if limit is not None and comparison._python else limit
+    return comparison.of(pair)._limit
 
 
 def coverage(comparison: Comparison, pair: PairComparison) -> str:
