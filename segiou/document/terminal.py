@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, Literal
 
 from rich import box
 from rich.cells import cell_len
@@ -38,10 +38,22 @@ def text_of(parts: Iterable[Part], width: int = 100, *, color: bool = False) -> 
 
 def markdown_text(source: str, width: int = 100, *, color: bool = False) -> str:
     """A page of Markdown as text of some width."""
-    from rich.markdown import Markdown
+    from rich.markdown import CodeBlock, Markdown
+    from rich.syntax import Syntax
+
+    class Code(CodeBlock):
+        """Code whose lines are not broken, so that they can be copied."""
+
+        def __rich_console__(self, *_: object) -> Iterator[Text]:
+            code = Syntax("", self.lexer_name, theme=self.theme).highlight(str(self.text).rstrip())
+            for line in code.split("\n", allow_blank=True):
+                yield Text.assemble(" ", line, no_wrap=True, overflow="ignore")
+
+    class Page(Markdown):
+        elements: ClassVar = {**Markdown.elements, "fence": Code, "code_block": Code}
 
     console = _console(width, color=color)
-    console.print(Markdown(source, code_theme="ansi_dark", hyperlinks=False))
+    console.print(Page(source, code_theme="ansi_dark", hyperlinks=False), crop=False)
     return _written(console)
 
 

@@ -117,7 +117,7 @@ SCHEMA = (
 )
 
 
-_IN_USE = "is locked: another process is writing to it; wait until it finishes"
+_IN_USE = "is locked: another process or thread is writing to it; wait until it finishes"
 _READ_ONLY = "is read-only (file or folder)"
 _NO_SQLITE = "is not a run file (not SQLite)"
 #: Problem and fix for SQLite error codes; any other code means that the file is corrupt.

@@ -128,10 +128,20 @@ def on_terminal(*arguments, columns: int) -> str:
 @pytest.mark.gate
 def test_a_terminal_shows_pages_of_help_at_its_width():
     shown = re.sub(r"\x1b\[[\d;]*m", "", on_terminal("help", "imbalance", columns=60))
-    assert max(map(len, shown.splitlines())) <= 60
+    # Code is not broken, so that it can be copied, and is indented by one blank.
+    assert max(len(line) for line in shown.splitlines() if line[:1] != " ") <= 60
     assert "**" not in shown
     assert "Pixel accuracy counts pixels" in " ".join(shown.split())
     assert "see Confidence intervals (segiou help intervals)." in " ".join(shown.split())
+
+
+@pytest.mark.gate
+def test_commands_on_pages_of_help_can_be_copied():
+    shown = re.sub(r"\x1b\[[\d;]*m", "", on_terminal("help", "change", columns=60))
+    labels = '"no change,water,forest,building"'
+    command = f" segiou score truth/ predictions/ --labels {labels} --change --group-by '[^/]+$'"
+    assert command in shown.splitlines()
+    assert max(len(line) for line in shown.splitlines() if line[:1] != " ") <= 60
 
 
 @pytest.mark.gate

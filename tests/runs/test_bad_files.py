@@ -257,9 +257,9 @@ def test_a_second_process_on_the_same_file_gets_a_clear_error(score, tmp_path):
     command = [sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command, stdin=-1, stdout=-1) as first:
         assert first.stdout.readline() == b"open\n"
-        with pytest.raises(RunFileError, match="another process is writing"):
+        with pytest.raises(RunFileError, match="another process or thread is writing"):
             score(run=path)
-        with pytest.raises(RunFileError, match="another process is writing"):
+        with pytest.raises(RunFileError, match="another process or thread is writing"):
             segiou.Run.open(path)
         first.kill()
         first.wait()
