@@ -143,16 +143,16 @@ def test_no_mask_is_found_twice_by_links_inside_the_folder(tmp_path, links):
 
 
 def test_patterns_pass_links_in_circles_once(tmp_path, monkeypatch):
-    for name in ("root/a/1.png", "out/b/2.png"):
+    for name in ("top/a/1.png", "out/b/2.png"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
-    (tmp_path / "root" / "0").symlink_to(tmp_path / "out")
-    (tmp_path / "out" / "back").symlink_to(tmp_path / "root")
-    paths = [str(tmp_path / "root" / name) for name in ("0/b/2.png", "a/1.png")]
-    assert sorted(open_source(f"{tmp_path}/root/**/*.png").find().values()) == paths
-    monkeypatch.chdir(tmp_path / "root" / "a")
-    found = open_source("../../root/**/*.png").find().values()
-    assert sorted(found) == ["../../root/0/b/2.png", "../../root/a/1.png"]
+    (tmp_path / "top" / "0").symlink_to(tmp_path / "out")
+    (tmp_path / "out" / "back").symlink_to(tmp_path / "top")
+    paths = [str(tmp_path / "top" / name) for name in ("0/b/2.png", "a/1.png")]
+    assert sorted(open_source(f"{tmp_path}/top/**/*.png").find().values()) == paths
+    monkeypatch.chdir(tmp_path / "top" / "a")
+    found = open_source("../../top/**/*.png").find().values()
+    assert sorted(found) == ["../../top/0/b/2.png", "../../top/a/1.png"]
 
 
 def test_links_to_hidden_folders_are_followed(tmp_path):
