@@ -95,12 +95,13 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
 
 
 def _change_of(models: tuple[Run, Run], parsed: argparse.Namespace) -> Comparison:
-    """The comparison of the baseline with a run."""
+    """The comparison of the baseline with a run; its interval agrees with p, as gates need."""
     from segiou.analysis.comparison.compare_runs import compare
     from segiou.analysis.comparison.text import BASELINE
 
     protocol = parsed.protocol or models[1].protocol
-    return compare(*models, protocol=protocol, **inputs.resampling(parsed), names=BASELINE)
+    how = inputs.resampling(parsed) | {"method": "permutation"}
+    return compare(*models, protocol=protocol, **how, names=BASELINE)
 
 
 def _outcomes_of(run: Run, report: Report, parsed: argparse.Namespace) -> list[Outcome]:

@@ -14,7 +14,7 @@ from command import FIXTURES, LABELS, MODELS, SCORE
 from mask_files import write_masks
 from PIL import Image
 
-from segiou import Run, compare
+from segiou import Run, compare, score
 from segiou.cli.main import main
 from segiou.cli.options import parse
 
@@ -160,6 +160,26 @@ def test_a_run_that_is_not_worse_passes(inside, kept, run):
     assert "| mean IoU | 52.77 % |" in done.stdout
     assert "<details><summary>All class scores</summary>\n\n| class |" in done.stdout
     assert ("| pole | 0.00 % | **48" in done.stdout) == (run == "model_b")
+
+
+def test_the_method_of_intervals_of_scores_does_not_decide_a_gate(inside, tmp_path):
+    # The change of IoU is that of the hits: −4 on six of seven images, +4 on the other. Of the
+    # 2^7 permutations, 1 + 7 have so low a sum: one-sided p is 8/128. A bootstrap interval
+    # excludes 0, because 4 of 7 draws of the other image are rare (1 %).
+    truth = np.repeat([0, 1], 100)[None]
+    paths = [
+        score(
+            [truth] * 7,
+            [(np.arange(200) >= 200 - hits)[None].astype(int) for hits in found],
+            labels=["back", "cell"],
+            exclude="back",
+        ).save(tmp_path / f"{name}.sqlite")
+        for name, found in (("old", [60] * 7), ("new", [56] * 6 + [64]))
+    ]
+    method = ["--method", "percentile", "--resamples", "400"]
+    done = inside("report", paths[1], "--baseline", paths[0], "--fail-if-worse", *method)
+    assert done.returncode == 0
+    assert "is not significantly lower" in done.stderr and "one-sided p = 0.06" in done.stderr
 
 
 def test_without_an_interval_nothing_is_decided(inside, kept):
