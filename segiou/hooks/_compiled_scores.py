@@ -54,7 +54,7 @@ class CompiledScores:
         self._top = (histogram.num_classes + 1) * self.bins.number * 2
         self.cells: int = self._top + _DIGITS * self.bins.number + 4
         self._powers: Any = ops.array(np.exp2(np.arange(-127, 128), dtype=np.float32))
-        self._edges: Any = ops.array(_single(self.bins))
+        self._edges: Any = ops.array(_edges(self.bins, np.float32))
 
     def count(
         self,
@@ -136,11 +136,11 @@ class CompiledScores:
             scale = ops.take(self._powers, 127 + 25 - xp.maximum(exponent, 1))
             bits = ops.wide(xp.round(scores * scale), 32)
             return ops.clip(bits + 1024 * xp.maximum(exponent - 1, 0), 0, number - 1)
-        index = ops.clip(ops.wide(scores * float(number), 32), 0, number - 1)
-        if "float64" in dtype_name(scores) or not number & (number - 1):
-            return index
-        # Products of single precision may round up to the next bin.
-        return index - ops.wide(scores < ops.take(self._edges, index), 32)
+        # Products may round across an edge, so the nearest edge is compared with the score.
+        edge = ops.clip(ops.wide(xp.round(scores * float(number)), 32), 0, number)
+        is_double = "float64" in dtype_name(scores)
+        edges = ops.array(_edges(self.bins, np.float64)) if is_double else self._edges
+        return ops.clip(edge - ops.wide(scores < ops.take(edges, edge), 32), 0, number - 1)
 
     def _integer_bins(self, raw: Any, kind: str, axis: int | None) -> tuple[Any, Any]:
         """Bins of integers and their units of sums, from tables of all values."""
@@ -219,9 +219,8 @@ class CompiledScores:
         return histogram
 
 
-def _single(bins: ScoreBins) -> NDArray[np.float32]:
-    """The smallest float32 in each bin; no bound of the first."""
-    edges = bins.edges.astype(np.float32)
-    edges = np.where(edges < bins.edges, np.nextafter(edges, np.float32(1)), edges)
-    edges[0] = -np.inf
-    return edges
+def _edges(bins: ScoreBins, dtype: Any) -> Floats:
+    """The smallest float of a type in each bin, and 1."""
+    edges = np.append(bins.edges, 1.0)
+    rounded = edges.astype(dtype)
+    return np.where(rounded < edges, np.nextafter(rounded, dtype(1)), rounded)

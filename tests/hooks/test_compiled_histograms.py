@@ -153,10 +153,10 @@ from segiou import ScoreHistogram
 from segiou.hooks.jax import PixelCounter
 
 data = np.load(sys.argv[1])
-like = ScoreHistogram(4, ignore=255)
-counter = PixelCounter(like)
 found = []
-for activation in ("softmax", None):
+for bins, activation in ((4096, "softmax"), (4096, None), (100, None)):
+    like = ScoreHistogram(4, bins=bins, ignore=255)
+    counter = PixelCounter(like)
     scores = data["logits"] if activation else data["scores"]
     step = jax.jit(lambda *given: counter.update(*given, activation=activation))
     state = step(counter.init(), data["truth"], scores)
@@ -170,9 +170,11 @@ print(json.dumps(found))
 def test_64_bits(jax, run_python, tmp_path):
     logits = LOGITS.astype(np.float64)
     scores = 1 / (1 + np.exp(-logits))
+    edges = np.arange(101) / 100  # and the doubles below them
+    scores.flat[:201] = np.concatenate([edges, np.nextafter(edges[1:], 0)])
     np.savez(tmp_path / "scores.npz", truth=TRUTH, logits=logits, scores=scores)
     found = run_python(WIDE, str(tmp_path / "scores.npz"), JAX_ENABLE_X64="1")
-    assert found == [["float64", True]] * 2
+    assert found == [["float64", True]] * 3
 
 
 KERAS = """

@@ -81,6 +81,26 @@ INLINE int32_t TYPED(rounded)(REAL number)
     return (int32_t)(number < whole ? found : number);
 }
 
+#if FRACTION == 52
+/* Sets `near` if the product is so near an edge that rounding may have carried it across. */
+INLINE double product_with(double bins, double score, int32_t *near)
+{
+    const double whole = (double)((uint64_t)1 << FRACTION);
+    double product = scaled_double(score, bins, bins - 0.5);
+    *near |= fabs((product + whole) - whole - product) < product * 0x1p-40;
+    return product;
+}
+
+/* Compares the score with the nearest edge, which takes longer. */
+INLINE double bin_between_edges(double bins, double score)
+{
+    const double whole = (double)((uint64_t)1 << FRACTION);
+    double edge = (scaled_double(score, bins, bins) + whole) - whole;
+    double bin = edge - (score < edge / bins);
+    return bin < bins - 1 ? bin : bins - 1;
+}
+#endif
+
 /* The bits of a half-precision number; small ones are multiples of 2^-24. Clamped before its bits
  * are read: the bits of NaN and of negative numbers are not an index. */
 INLINE int32_t TYPED(half_bin)(REAL given)
@@ -106,10 +126,16 @@ INLINE int TYPED(find_keys)(const Work *work, TYPED(Block) *block, const REAL *s
     }
     if (work->is_half)
         LOOP(TYPED(half_bin)(score))
-    else if (work->bins & last)
-        LOOP(scaled_double(score, work->bins, last))
-    else /* products with powers of 2 are exact */
+    else if (!(work->bins & last)) /* products with powers of 2 are exact */
         LOOP(TYPED(scaled)(score, (REAL)work->bins, (REAL)last))
+    else if (sizeof(REAL) == sizeof(float)) /* as are those of floats in double precision */
+        LOOP(scaled_double(score, work->bins, last))
+    else {
+        int32_t near = 0;
+        LOOP(product_with(work->bins, score, &near))
+        if (near)
+            LOOP(bin_between_edges(work->bins, score))
+    }
 #undef LOOP
     return right;
 }

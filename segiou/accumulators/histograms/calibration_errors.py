@@ -91,7 +91,7 @@ def diagram(
     ``xp`` is the module of the arrays, here and below: NumPy, or ``keras.ops`` for bins (B,).
     """
     # A bin that an edge of the diagram cuts belongs to the row of its centre.
-    row = np.minimum((bins.values * rows).astype(np.int32), rows - 1)
+    row = bins.rows_of(rows)
     starts = np.searchsorted(row, np.arange(rows))
     used = np.flatnonzero(np.bincount(row, minlength=rows))
 

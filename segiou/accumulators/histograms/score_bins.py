@@ -88,11 +88,20 @@ class ScoreBins:
         """Representative score of each bin: its centre, or the half-precision number."""
         return self.edges if isinstance(self.kind, str) else self.edges + 0.5 / self.number
 
+    def rows_of(self, rows: int) -> NDArray[np.int32]:
+        """Row of each bin among equal ones, by its centre; that above the edge of two."""
+        if isinstance(self.kind, str):
+            return np.minimum((self.values * rows).astype(np.int32), rows - 1)
+        centres = 2 * np.arange(self.number, dtype=np.int64) + 1  # in halves of a bin
+        return (centres * rows // (2 * self.number)).astype(np.int32)
+
     def index_of(self, scores: NDArray[Any]) -> NDArray[np.intp]:
         """Bin of each score in [0, 1]."""
         if isinstance(self.kind, str):
             return (scores + 0.0).astype(np.float16).view(np.uint16).astype(np.intp)
-        index = (scores * np.float64(self.number)).astype(np.intp)
+        # Products may round across an edge, so the nearest edge is compared with the score.
+        edge = np.rint(scores * np.float64(self.number))
+        index = edge.astype(np.intp) - (scores < edge / self.number)
         return np.minimum(index, self.number - 1)
 
 

@@ -46,6 +46,22 @@ def test_half_precision_bins_are_the_numbers():
     assert (found.bins.values[bins] == scores).all()
 
 
+def test_a_score_passes_the_threshold_that_it_equals():
+    """29, 57 and 58 hundredths times 100 are below 29, 57 and 58 in floating point."""
+    scores = [0.29, 0.57, 0.58, 0.1]
+    found = ScoreHistogram(2, bins=100).update([1, 1, 1, 0], scores, axis=None)
+    assert np.flatnonzero(found.counts[1].any(-1)).tolist() == [10, 29, 57, 58]
+    table = found.at_thresholds()
+    assert table.thresholds[[29, 57, 58]].tolist() == scores[:3]
+    assert table.recall[1, [29, 30, 57, 58, 59]].tolist() == [1, 2 / 3, 2 / 3, 1 / 3, 0]
+
+
+def test_rows_of_diagrams_start_with_their_lower_edge():
+    """The centre of the last of 3 bins, 5/6, is the edge of the last 3 of 18 rows."""
+    found = ScoreHistogram(2, bins=3).update([1], [0.9], axis=None)
+    assert np.flatnonzero(found.calibration(18).pixels).tolist() == [15]
+
+
 @pytest.mark.parametrize("bins", [7, 64, 1000, "float16"])
 def test_a_batch_is_its_images(bins):
     parts = [histogram(bins).update(t, p, 0) for t, p in zip(TRUTH, PROBABILITIES, strict=True)]

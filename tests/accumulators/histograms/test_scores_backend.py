@@ -76,6 +76,17 @@ def test_integers(monkeypatch, kind):
         assert (compiled == plain).all()
 
 
+@pytest.mark.parametrize("bins", [5, 49, 100, 1000, 65535])
+def test_double_scores_at_edges(monkeypatch, bins):
+    """A bin starts with the double nearest to k / bins, though its product may be below k."""
+    edges = np.array([k / bins for k in range(bins)])
+    scores = np.concatenate([edges, np.nextafter(edges[1:], 0), [1.0]])
+    own = np.concatenate([np.arange(bins), np.arange(bins - 1), [bins - 1]])
+    codes = np.zeros(len(own), np.uint16)
+    for counted in both(monkeypatch, codes, scores[None], ScoreBins(bins)):
+        assert (counted[0, :, 1] == np.bincount(own)).all()
+
+
 @pytest.mark.parametrize("activation", [None, "softmax", "sigmoid"])
 def test_same_errors(monkeypatch, activation):
     broken = RNG.random(LOGITS.shape)
