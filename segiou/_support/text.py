@@ -167,6 +167,7 @@ _OF_OTHERS = {
     **dict.fromkeys(("classes", "num_classes", "n_classes", "nc", "class_names"), "labels"),
     **dict.fromkeys(("threads", "jobs", "n_jobs", "num_workers"), "workers"),
     **dict.fromkeys(("output_format", "json", "csv"), "format"),
+    **dict.fromkeys(("report", "html_report"), "html"),
 }
 
 
@@ -179,6 +180,8 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     '; did you mean mean_iou?'
     >>> did_you_mean("ignore_index", ["name", "ignore"]), did_you_mean("--nc", ["--labels"])
     ('; did you mean ignore?', '; did you mean --labels?')
+    >>> did_you_mean("--report", ["--html", "--sort"])
+    '; did you mean --html?'
     """
     from difflib import get_close_matches
 
