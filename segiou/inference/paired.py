@@ -17,6 +17,7 @@ from segiou.inference.significance import Permuted, permutation_test, share_reac
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student, student_below
 from segiou.inference.units import FEWEST_COMPARED, ROUNDING
+from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats
 
 #: Of fewer units, no permutation test is significant at 95 %, and Student's t stands in.
@@ -41,6 +42,7 @@ class Paired:
 
     Attributes
     ----------
+    models : pair of Statistic
     values : ndarray of float, shape (1 + C,)
         The differences of the score, then of the classes.
     seen : ndarray of int, shape (1 + C,)
@@ -52,6 +54,7 @@ class Paired:
         The smallest and the largest possible difference.
     """
 
+    models: tuple[Statistic, Statistic]
     values: Floats
     seen: NDArray[np.int64]
     steps: Floats
@@ -68,7 +71,8 @@ class Paired:
         steps = np.concatenate([after - before for before, after in both])
         permuted = permutation_test(a, b, permutations, seed)
         seen = np.minimum(a.seen, b.seen)
-        return cls(b.values - a.values, seen, steps, permuted, bounds_of(b), only_class([a, b]))
+        values, only = b.values - a.values, only_class([a, b])
+        return cls((a, b), values, seen, steps, permuted, bounds_of(b), only)
 
     @cached_property
     def score(self) -> Change:
@@ -97,7 +101,8 @@ class Paired:
     def _mean(self, value: float, classes: NDArray[np.bool_]) -> Change:
         """A mean that the permutations may cover fewer classes of, in the size of its value."""
         deltas, covered = self.permuted.mean_deltas(classes)
-        steps = self.steps[:, 1:][:, covered].mean(1)
+        before, after = (_mean_steps(model, covered) for model in self.models)
+        steps = after - before
         size = abs(value / deltas[0]) if abs(deltas[0]) > ROUNDING else 1.0
         return self._change(value, steps * size, deltas * size)
 
@@ -126,6 +131,13 @@ class Paired:
         error = np.array([change.error for change in self.changes])
         freedom = np.array([change.freedom for change in self.changes])
         return Limits(self.values, low, high, error, freedom, np.full(len(low), np.nan))
+
+
+def _mean_steps(score: Statistic, classes: NDArray[np.bool_]) -> Floats:
+    """What units add to the mean over some classes, which those that vanish with a unit leave."""
+    whole = score.values[1:][classes].mean()
+    left = [mean(part[:, 1:], classes) for part in score.left_out_parts()]
+    return np.nan_to_num(whole - np.concatenate(left))
 
 
 @dataclass(frozen=True, eq=False)
