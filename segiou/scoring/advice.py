@@ -196,7 +196,7 @@ def _regions_in(source: AdjustedSource, path: str) -> Iterator[str]:
 def polygons_text(scorer: PairScorer, pairs: Sequence[Pair]) -> str:
     """The rules of the polygons of both sides if they differ; empty otherwise."""
     sources = [place_of(source) for source in (scorer.truth_source, scorer.pred_source)]
-    if not all(getattr(source, "draws", False) for source in sources):
+    if not all(source.draws for source in sources):
         return ""
     for pair in pairs[:_DRAWN]:
         try:

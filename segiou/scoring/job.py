@@ -334,7 +334,7 @@ class Job(Options):
         """The entry of an empty image in the truth and in the predictions, if it may be missing."""
         if self.reading.class_files is not None:
             return ("one file of zeros",) * 2
-        truth, pred = (getattr(place_of(source), "for_empty", "") for source in self.sources)
+        truth, pred = (place_of(source).for_empty for source in self.sources)
         return truth, pred
 
     def unmatched_text(self) -> str:

@@ -22,26 +22,17 @@ from segiou.counting.window_counts import count_windows
 from segiou.labels.label_set import LabelSet
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.formats.numpy_files import Fits
-from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask, image_shape
-from segiou.masks.read import from_bytes, mapped_background, to_labels
+from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, RawMask
+from segiou.masks.read import from_bytes, to_labels
 from segiou.masks.reading import Reading
-from segiou.masks.sources.adjusted import place_of
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
-from segiou.measures.mask_pair import MaskPair, ScoredPrediction
+from segiou.measures.mask_pair import MaskPair
 from segiou.measures.parts import Parts
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
-from segiou.scoring.array_axes import check_is_volume, is_reversed, scored_in_order
+from segiou.scoring.alignment import Alignment, check_size
 from segiou.scoring.open_mask import OpenMask, is_packed, open_large
-from segiou.scoring.problems import (
-    UndeclaredError,
-    geometry_text,
-    is_swapped,
-    one_hot_text,
-    or_problem,
-    size_text,
-    undeclared_problem,
-)
+from segiou.scoring.problems import UndeclaredError, one_hot_text, or_problem, undeclared_problem
 
 if TYPE_CHECKING:
     from segiou.measures.object_mask import ObjectMask
@@ -54,23 +45,6 @@ T = TypeVar("T")
 #: Pairs of ids that are counted at once; more of them take memory and save no time.
 _MOST_SHARED = 1 << 16
 _HERE = LocalFolder(".")
-
-_TOO_LARGE_TO_TURN = (
-    "is too large to be reoriented; save it in the orientation of its truth, or as .nii.gz"
-)
-
-
-def _lacks_size(path: str, source: Source) -> bool:
-    """Whether a file has polygons without the size of their image."""
-    lacks_size: Any = getattr(place_of(source), "lacks_size", None)
-    return lacks_size is not None and lacks_size(path)
-
-
-def _size_of(path: str, source: Source, other: OpenMask | Problem | None) -> dict[str, Any]:
-    """The shape of the other mask of a pair, for a file that lacks its size."""
-    if not isinstance(other, OpenMask) or not _lacks_size(path, source):
-        return {}
-    return {"other": tuple(other.values.shape)}
 
 
 class _Kept(threading.local):
@@ -147,7 +121,7 @@ class PairScorer:
             What was read beside the files of a batch so far.
         """
         opened: dict[int, OpenMask | Problem] = {}
-        for side in (1, 0) if _lacks_size(pair.truth, self.truth_source) else (0, 1):
+        for side in (1, 0) if self.truth_source.lacks_size(pair.truth) else (0, 1):
             arguments = pair, side, memory[side], annotations, opened.get(1 - side)
             opened[side] = or_problem(pair.sides[side], self._open, stack, *arguments)
         return [opened[0], opened[1]]
@@ -174,7 +148,8 @@ class PairScorer:
             big = open_large(stack, path, source, labels, self.reading.allow_lossy)
             if big is not None:
                 return big
-        data, stamp = small or source.read(path, **_size_of(path, source, other))
+        shape = tuple(other.values.shape) if isinstance(other, OpenMask) else ()
+        data, stamp = small or source.read_sized(path, shape)
         raw = from_bytes(data, path, scratch, self._fits(pair, other) if side else None)
         with_ids = self._open_ids(raw, stamp, path, labels, annotations)
         return self._open_labels(raw, stamp, path, labels) if with_ids is None else with_ids
@@ -221,11 +196,11 @@ class PairScorer:
         shape = tuple(truth.values.shape)
         is_array = truth.volume is not None and not pair.pred.lower().endswith(VOLUME_SUFFIXES)
         may_be: dict[str, Any] = {"may_be_reversed": is_array, "may_be_image": truth.volume is None}
-        return partial(_check_size, pair, shape, **may_be)
+        return partial(check_size, pair, shape, **may_be)
 
     def _count(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> _Scored:
         self._check_nodata(pair, truth)
-        truth, pred = self.aligned(pair, truth, pred)
+        truth, pred = self.alignment.aligned(pair, truth, pred)
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
             if truth.valid is None and (
@@ -252,7 +227,7 @@ class PairScorer:
             self.header.options,
             (truth.objects, pred.objects),
             mask=truth.valid,
-            spacing=self._spacing(pair, truth),
+            spacing=self.alignment.spacing(pair, truth),
             tally=counted,
             scores=pred.scores,
             raster=truth.raster or pred.raster,
@@ -276,112 +251,6 @@ class PairScorer:
             else result
             for result in results
         ]
-
-    def _spacing(self, pair: Pair, truth: OpenMask) -> Sequence[float] | None:
-        """Spacing of the truth; MaskError if measures need it and its order is unknown."""
-        spacing = truth.array_spacing if truth.volume is None else truth.volume.spacing
-        spacings = [plan.masks.spacing for plan in self.header.plans]
-        if spacing is None or spacing[0] == spacing[0] or None not in spacings:
-            return spacing
-        problem = (
-            "has a spacing that may be in the order of its axes or reversed; pass it in the order "
-            "of the axes: spacing=(A, B, C) (--spacing A,B,C)"
-        )
-        raise MaskError(pair.truth, problem)
-
-    def aligned(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
-        """Both sides on the grid on which their pixels are counted.
-
-        Parameters
-        ----------
-        pair : Pair
-            The files.
-        truth, pred : OpenMask
-            Both sides as they were opened.
-
-        Raises
-        ------
-        MaskError
-            If they do not fit.
-        """
-        truth, pred = self._aligned_axes(pair, truth, pred)
-        truth, pred = self._common_extent(truth, pred)
-        return truth, self._fitted(pair, truth, pred)
-
-    def _aligned_axes(
-        self, pair: Pair, truth: OpenMask, pred: OpenMask
-    ) -> tuple[OpenMask, OpenMask]:
-        """Both sides, an array paired with a volume with the axes of the volume."""
-        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        if truth.volume is pred.volume is None and len(shapes[0]) == len(shapes[1]) == 2:
-            return truth, pred
-        if truth.volume is pred.volume is None and self._spacing(pair, truth) is None:
-            spacings = [plan.masks.spacing for plan in self.header.plans]
-            if self.reading.axes_of_volumes is None and not any(spacings):
-                truth, pred = truth.as_image(shapes[1]), pred.as_image(shapes[0])
-                check_is_volume(tuple(truth.values.shape), pair.truth)
-        if pred.content is not None or (truth.volume is None) == (pred.volume is None):
-            return truth, pred
-        path, array = (pair.truth, truth) if truth.volume is None else (pair.pred, pred)
-        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        wanted = shapes[array is truth]
-        if not is_reversed(shapes[array is pred], wanted, self.reading.axes_of_volumes, path):
-            return truth, pred
-        if array.is_big:
-            raise MaskError(path, f"has reversed axes and {_TOO_LARGE_TO_TURN}")
-        turned = replace(
-            array,
-            values=np.asarray(array.values).transpose(),
-            objects=array.objects and array.objects._replace(ids=array.objects.id_map.T),
-            valid=None if array.valid is None else array.valid.transpose(),
-            array_spacing=array.array_spacing and array.array_spacing[::-1],
-        )
-        return (turned, pred) if array is truth else (truth, turned)
-
-    def _common_extent(self, truth: OpenMask, pred: OpenMask) -> tuple[OpenMask, OpenMask]:
-        """Both sides on one grid, if 3D Slicer has saved them without their empty border."""
-        volumes = truth.volume, pred.volume
-        if self.reading.geometry == "ignore" or volumes[0] is None or volumes[1] is None:
-            return truth, pred
-        is_plain = not any(
-            side.is_big or side.objects or side.valid is not None for side in (truth, pred)
-        )
-        if not is_plain or not (volumes[0].segments or volumes[1].segments):
-            return truth, pred
-        from segiou.masks.formats.slicer import common_extent
-        from segiou.masks.formats.volumes import reorient
-
-        other = volumes[1]
-        if self.reading.geometry == "reorient" and other.orientation != volumes[0].orientation:
-            other = reorient(other, volumes[0])
-        sides = zip((truth, pred), common_extent(volumes[0], other), strict=True)
-        first, second = (replace(side, values=new.values, volume=new) for side, new in sides)
-        return first, second
-
-    def _scored(self, path: str, content: bytes | RawMask, truth: OpenMask) -> ScoredPrediction:
-        """The prediction in a file of scores, with the axes of the truth."""
-        shape = tuple(truth.values.shape)
-        assert self.score_reader is not None
-        read = partial(self.score_reader.read_prediction, content, path)
-        if truth.volume is None or path.lower().endswith(VOLUME_SUFFIXES):
-            scored: ScoredPrediction = read(shape)
-            return scored
-        return scored_in_order(read, path, content, shape, self.reading.axes_of_volumes)
-
-    def _fitted(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
-        """The prediction with the grid, the size and the background label of its truth."""
-        if pred.content is not None:
-            scored = self._scored(pair.pred, pred.content, truth)
-            pred = OpenMask(scored.labels, pred.stamp, scored.volume, scores=scored.scores)
-        pred = self._with_grid(pair, truth, pred)
-        if (background := pred.outside[0]) is not None:
-            values = mapped_background(pred.values, background, truth.outside[1], pair.pred)
-            pred = replace(pred, values=values)
-        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        is_fixed = self.reading.resize_pred is None
-        if is_fixed or len(shapes[0]) != len(shapes[1]) or is_swapped(shapes):
-            _check_size(pair, *shapes)
-        return pred if shapes[0] == shapes[1] else pred.resized(shapes[0])
 
     def _shared(
         self, pair: Pair, files: ImageFiles, truth: ObjectMask, pred: ObjectMask
@@ -491,30 +360,6 @@ class PairScorer:
                 )
                 raise MaskError(pair.truth, problem)
 
-    def _with_grid(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> OpenMask:
-        """The prediction on the grid of its truth; MaskError if they differ."""
-        if self.reading.geometry == "ignore":
-            return pred
-        if truth.raster and pred.raster:
-            shapes = truth.values.shape, pred.values.shape
-            if difference := truth.raster.difference(pred.raster, *shapes):
-                text = geometry_text(pair.truth, difference, "warp", "pixel")
-                raise MaskError(pair.pred, text)
-        if truth.volume is None or pred.volume is None:
-            return pred
-        from segiou.masks.formats.volumes import geometry_difference, reorient
-
-        volume = pred.volume
-        turned = volume.orientation != truth.volume.orientation and pred.scores is None
-        if self.reading.geometry == "reorient" and turned:
-            if pred.is_big:
-                raise MaskError(pair.pred, _TOO_LARGE_TO_TURN)
-            volume = reorient(volume, truth.volume)
-        if difference := geometry_difference(truth.volume, volume):
-            raise MaskError(pair.pred, geometry_text(pair.truth, difference))
-        objects = pred.objects and pred.objects._replace(ids=volume.values)
-        return replace(pred, values=volume.values, volume=volume, objects=objects)
-
     def measured(self, pair: MaskPair) -> bytes | None:
         """Counts of all measures of a pair, packed as in :class:`segiou.runs.ImageCount`.
 
@@ -542,6 +387,11 @@ class PairScorer:
             pair = replace(pair, classes=options)
             plans = tuple(replace(plan, classes=options) for plan in plans)
         return {plan.key: plan.count(pair) for plan in plans}
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        """The grid of each pair."""
+        return Alignment(self.reading, self.header.plans, self.score_reader)
 
     @cached_property
     def score_reader(self) -> Plan | None:
@@ -605,19 +455,3 @@ class _SharedPair(NamedTuple):
 
 
 _Scored = Result | _MeasuredPair | _SharedPair
-
-
-def _check_size(
-    pair: Pair,
-    wanted: tuple[int, ...],
-    shape: tuple[int, ...],
-    *,
-    may_be_reversed: bool = False,
-    may_be_image: bool = False,
-) -> None:
-    fits = shape == wanted or (may_be_reversed and shape == wanted[::-1])
-    if may_be_image:
-        is_image = image_shape(shape, wanted) == image_shape(wanted, shape)
-        fits = fits or is_image or shape == (*wanted, 3)
-    if not fits:
-        raise MaskError(pair.pred, size_text(pair.truth, (wanted, shape)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -52,9 +51,17 @@ class AdjustedSource(DerivedSource):
         """The stamp of a file, joined with that of its region."""
         return self._joined_stamp(self.place.stamp(path), path)
 
-    def read(self, path: str, **known: Any) -> tuple[bytes | RawMask, Stamp]:
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
         """The mask of a file."""
-        data, stamp = self.place.read(path, **known)
+        return self.read_sized(path, ())
+
+    def lacks_size(self, path: str) -> bool:
+        """Whether a file has polygons without the size of their image."""
+        return self.place.lacks_size(path)
+
+    def read_sized(self, path: str, shape: tuple[int, ...]) -> tuple[bytes | RawMask, Stamp]:
+        """The mask of a file, which has this shape if the file lacks the size."""
+        data, stamp = self.place.read_sized(path, shape)
         return self.adjusted(data, path), self._joined_stamp(stamp, path)
 
     def _joined_stamp(self, stamp: Stamp, path: str) -> Stamp:

@@ -28,7 +28,7 @@ from segiou.masks.finding import HEADER_SUFFIXES, check_found, is_mask, masks_am
 from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, read_whole
 from segiou.masks.formats.numpy_files import zip_member
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, damage
-from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, stamp_of, version_of
+from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, Source, stamp_of, version_of
 
 #: Row groups are read whole; larger ones would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
@@ -47,7 +47,7 @@ _Member = tuple[Stamp, Callable[[], bytes]]
 
 
 @dataclass(frozen=True)
-class ArchiveFolder:
+class ArchiveFolder(Source):
     """A zip or tar archive, or a folder in one.
 
     Attributes
@@ -289,7 +289,7 @@ def _plain_tar(archive: str) -> IO[bytes]:
 
 
 @dataclass(frozen=True)
-class ParquetFile:
+class ParquetFile(Source):
     """A Parquet file with an image column, as in Hugging Face data sets."""
 
     #: The file's path, and the column if there are several: ``val.parquet/annotation``.

@@ -19,7 +19,7 @@ from segiou.masks.finding import ZARR_FILES, check_found, is_mask, split_ending,
 from segiou.masks.formats.numpy_files import whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.read import WHOLE_PIXELS
-from segiou.masks.sources.folders import MOST_MASKS, check_number, matches, stamp_of
+from segiou.masks.sources.folders import MOST_MASKS, Source, check_number, matches, stamp_of
 from segiou.masks.windows import FileMask, unread
 
 #: Name of the mask of a store that is a single array.
@@ -36,7 +36,7 @@ def is_store(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class ArrayStore:
+class ArrayStore(Source):
     """Masks of a zarr store or safetensors file: arrays (H, W), or items of arrays (N, H, W).
 
     Attributes
@@ -144,7 +144,7 @@ def has_stores(folder: Path, files: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class StoreFolder:
+class StoreFolder(Source):
     """Stores below a folder, or that match a pattern, such as one per case.
 
     The mask of a store with one array has the name of the store; those of other stores follow it.

@@ -18,7 +18,7 @@ _FINDING = Lock()
 
 
 @dataclass(frozen=True)
-class DerivedSource:
+class DerivedSource(Source):
     """A source with the files of another one, which subclasses read in their own way.
 
     Workers look up what they need, so fields that are not compared are not sent to them.
@@ -61,7 +61,7 @@ class ReadBy(DerivedSource):
 
     content: Callable[[str], bytes | RawMask]
 
-    def read(self, path: str, **_known: Any) -> tuple[bytes | RawMask, Stamp]:
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
         """The content of a file."""
         return self.content(path), self.stamp(path)
 

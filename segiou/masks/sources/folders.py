@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.text import without_credentials
@@ -51,9 +51,21 @@ _TICK_NS = 20_000_000
 class Source(Protocol):
     """A place with masks; small, so that it can be sent to workers."""
 
+    if TYPE_CHECKING:  # a field of most sources
+
+        @property
+        def root(self) -> str:
+            """Its path or URL, a prefix of the paths of its files."""
+
     @property
-    def root(self) -> str:
-        """Its path or URL, a prefix of the paths of its files."""
+    def draws(self) -> bool:
+        """Whether its masks may be drawn from polygons."""
+        return False
+
+    @property
+    def for_empty(self) -> str:
+        """What stores an image without objects, if its file may be missing."""
+        return ""
 
     def find(self) -> dict[str, str]:
         """Mask files: relative path (with ``/``) → full path."""
@@ -75,6 +87,28 @@ class Source(Protocol):
         path : str
             The file.
         """
+
+    def lacks_size(self, path: str) -> bool:
+        """Whether a file has polygons without the size of their image.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        """
+        return False
+
+    def read_sized(self, path: str, shape: tuple[int, ...]) -> tuple[bytes | RawMask, Stamp]:
+        """As :meth:`read`; the mask has this shape if its file lacks the size.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        shape : tuple of int
+            Shape of the other mask of its pair.
+        """
+        return self.read(path)
 
 
 def check_number(masks: Collection[str], root: str) -> None:
@@ -115,7 +149,7 @@ def stamp_of(path: str | Path) -> Stamp:
 
 
 @dataclass(frozen=True)
-class LocalFolder:
+class LocalFolder(Source):
     """A local folder.
 
     Attributes
@@ -316,7 +350,7 @@ _DATES = ("Last-Modified", "updated", "modified")
 
 
 @dataclass(frozen=True)
-class RemoteFolder:
+class RemoteFolder(Source):
     """A remote folder.
 
     Attributes

@@ -144,7 +144,7 @@ def _has_shards(pattern: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Shards:
+class Shards(Source):
     """Several archives or Parquet files as one source."""
 
     #: Their paths as one pattern, such as ``val-*.tar`` or ``val-*.parquet/annotation``.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from segiou.masks.formats.drawn_image import DrawnImage, image_size
 from segiou.masks.formats.run_length_tables import Row, Runs, rows_of
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import open_mask
-from segiou.masks.sources.folders import stamp_of
+from segiou.masks.sources.folders import Source, stamp_of
 
 _FORMS = (
     "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2), "
@@ -44,7 +44,7 @@ _MOST_RUN_LENGTHS, _MOST_SHAPES = 100_000, 20_000
 
 
 @dataclass(frozen=True)
-class SegmentFile:
+class SegmentFile(Source):
     """A file of segments (JSON, CVAT's XML, a table) as a source with one mask per image.
 
     The values of a mask are the ``category_id`` of its segments. Pixels outside
@@ -56,8 +56,10 @@ class SegmentFile:
     root: str
     file: str
 
-    #: Whether its masks may be drawn from polygons.
-    draws: ClassVar[bool] = True
+    @property
+    def draws(self) -> bool:
+        """Whether its masks may be drawn from polygons."""
+        return True
 
     def find(self) -> dict[str, str]:
         """Images by file name, or by id if they have none."""

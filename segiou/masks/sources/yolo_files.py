@@ -8,7 +8,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from segiou.masks.finding import check_found, files_below
 from segiou.masks.formats.drawing import check_corners, filled_part
 from segiou.masks.formats.drawn_image import image_size
 from segiou.masks.raw_mask import MaskError, RawMask
-from segiou.masks.sources.folders import first_files, stamp_of
+from segiou.masks.sources.folders import Source, first_files, stamp_of
 
 _NUMBER = r"[+-]?(?:\d+\.?|\d*\.\d+)(?:e[+-]?\d+)?"
 #: A class and three corners or more; with a confidence at the end, one number more.
@@ -61,7 +60,7 @@ def _is_photo(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class YoloFolder:
+class YoloFolder(Source):
     """Polygons of each image, drawn as Ultralytics draws them.
 
     Corners are truncated to pixels and filled by OpenCV's rule; smaller polygons cover
@@ -77,10 +76,15 @@ class YoloFolder:
 
     root: str
 
-    #: Whether its masks may be drawn from polygons.
-    draws: ClassVar[bool] = True
-    #: What stores an image without objects.
-    for_empty: ClassVar[str] = "an empty text file"
+    @property
+    def draws(self) -> bool:
+        """Its masks are drawn from polygons."""
+        return True
+
+    @property
+    def for_empty(self) -> str:
+        """What stores an image without objects."""
+        return "an empty text file"
 
     def find(self) -> dict[str, str]:
         """Text files by relative path, also those that are missing because they are empty."""
@@ -127,13 +131,7 @@ class YoloFolder:
         return next((image for image in tried if image.is_file()), None)
 
     def lacks_size(self, path: str) -> bool:
-        """Whether there is no image to take the size of a mask from.
-
-        Parameters
-        ----------
-        path : str
-            The text file.
-        """
+        """Whether there is no image to take the size of a mask from."""
         return self.image_of(path) is None
 
     def stamp(self, path: str) -> Stamp:
@@ -142,20 +140,21 @@ class YoloFolder:
         image = self.image_of(path)
         return stamp if image is None else stamp.joined(stamp_of(image))
 
-    def read(self, path: str, other: tuple[int, ...] = ()) -> tuple[RawMask, Stamp]:
-        """The mask of an image: indices of ``names``, 0 outside all polygons.
+    def read(self, path: str) -> tuple[RawMask, Stamp]:
+        """The mask of an image: indices of ``names``, 0 outside all polygons."""
+        return self.read_sized(path, ())
 
-        Without an image, it has the shape of the other mask of its pair.
-        """
+    def read_sized(self, path: str, shape: tuple[int, ...]) -> tuple[RawMask, Stamp]:
+        """The mask of an image; without the image, it has this shape."""
         stamp = self.stamp(path)
         try:
             image = self.image_of(path)
-            if image is None and len(other) != 2:
+            if image is None and len(shape) != 2:
                 folder = self._folders()[0]
                 msg = f"has no image to take its size from; put {Path(path).stem}.jpg into "
                 msg += f"{folder}, or pair it with a mask that has a size"
                 raise ValueError(msg)
-            size = (other[0], other[1]) if image is None else image_size(image)
+            size = (shape[0], shape[1]) if image is None else image_size(image)
             # A broken link and a folder are not text; a file that is missing is empty.
             lines = _lines(Path(path)) if os.path.lexists(path) else ()
             areas = [_polygon(line, size) for line in lines]

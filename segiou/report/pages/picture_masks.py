@@ -150,7 +150,7 @@ def _opened(stack: ExitStack, reader: PairScorer, pair: Pair) -> tuple[OpenMask,
         if isinstance(side, Problem):
             raise MaskError(side.where, side.text)
     assert isinstance(truth, OpenMask) and isinstance(pred, OpenMask)
-    return reader.aligned(pair, truth, pred)
+    return reader.alignment.aligned(pair, truth, pred)
 
 
 @dataclass(frozen=True, slots=True)
