@@ -130,8 +130,8 @@ class Protocol:
     Notes
     -----
     Presets are tested for mean IoU. The means of other metrics use the same
-    rules, as most tools do, but not all: PaddleSeg counts an absent class as
-    IoU 1 but Dice 0.
+    rules, as most tools do, but not all: mmsegmentation's mFscore drops classes
+    that are never found.
 
     Examples
     --------
@@ -494,7 +494,7 @@ _PRESETS = (
     ),
     Protocol("nuscenes", "nuscenes-devkit, evaluation of lidarseg", ignored="exclude"),
     Protocol("ignite", "PyTorch-Ignite mIoU", absent="zero"),
-    Protocol("paddleseg", "PaddleSeg", absent="one"),
+    Protocol("paddleseg", "PaddleSeg", absent="one", absent_dice="zero"),
     Protocol("smp", "segmentation_models.pytorch, macro", absent="one", at_threshold="positive"),
     Protocol(
         "smp-imagewise",

@@ -56,6 +56,12 @@ def test_every_preset_is_held_against_something():
     assert set(GOLDEN) | elsewhere == set(PROTOCOLS)
 
 
+def test_mean_dice_of_paddleseg(void_case):
+    # Its mean_iou() counts class 4, which is absent, as 1, its dice() as 0.
+    mean = load_protocol("paddleseg").mean(metrics.dice, void_case.counts)
+    assert mean.value == pytest.approx(0.5301837529, abs=5e-11)
+
+
 def test_per_image_figure(void_case):
     # JDTLosses' mIoU^I, to the four digits it prints.
     assert fg.image_level_means(void_case.per_image).image == pytest.approx(0.7834, abs=5e-5)
