@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -235,3 +236,18 @@ def check_indent(indent: object) -> None:
     """Raise an error unless blanks per level of JSON are None or a small integer."""
     if indent is not None:
         check_integer("indent", indent, 0, _MOST_BLANKS)
+
+
+def compiled(pattern: str, refusal: str) -> re.Pattern[str]:
+    """A regular expression; ValueError, which begins with the refusal, if it is none.
+
+    >>> compiled("(a", "'(a' is not a regular expression")
+    Traceback (most recent call last):
+        ...
+    ValueError: '(a' is not a regular expression: missing ), unterminated subpattern at position 0
+    """
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        msg = f"{refusal}: {error}"
+        raise ValueError(msg) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -228,6 +229,15 @@ def wrapped(line: str, width: int) -> str:
         break_on_hyphens=False,
     )
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def composed(name: str) -> str:
+    """The name in Unicode's composed form; macOS writes ``ü`` as two characters.
+
+    >>> composed("u\N{COMBINING DIAERESIS}") == "\N{LATIN SMALL LETTER U WITH DIAERESIS}"
+    True
+    """
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def plain(value: Any) -> Any:

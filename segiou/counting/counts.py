@@ -367,7 +367,7 @@ class ConfusionCounts:
     def counts(self) -> Counts:
         """Counts of each class against the rest."""
         tp = self.table.diagonal(axis1=-2, axis2=-1).copy()
-        rows, columns = _margins(self.table)
+        rows, columns = np.add.reduce(self.table, -1), np.add.reduce(self.table, -2)
         fn, fp = rows - tp, columns[..., :-1] - tp
         return Counts.trusted(tp, fp, fn, rows.sum(-1, keepdims=True) - rows - fp)
 
@@ -528,18 +528,6 @@ def group_counts_of_cells(
             array[:, g] = _sums(owner[kept], values[kept], num)
     (tp, of_truth, of_pred), total = counts, _sums(owner, values, num)[:, None]
     return Counts.trusted(tp, of_pred - tp, of_truth - tp, total - of_truth - of_pred + tp)
-
-
-def _margins(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sums of the rows and of the columns; a large table is read from memory once."""
-    if table.ndim > 2 or len(table) < 1024:
-        return np.add.reduce(table, -1), np.add.reduce(table, -2)
-    rows, columns = np.empty(len(table), np.int64), np.zeros(table.shape[1], np.int64)
-    for start in range(0, len(table), 8):
-        block = table[start : start + 8]
-        rows[start : start + 8] = block.sum(-1)
-        columns += block.sum(-2)
-    return rows, columns
 
 
 def _merged(

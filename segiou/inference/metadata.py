@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_kind, read_several
-from segiou._support.names import compiled, composed
+from segiou._support.arguments import check_integer, check_kind, compiled, read_several
 from segiou._support.numbers import number_in
 from segiou._support.table_files import (
     Row,
@@ -25,7 +24,7 @@ from segiou._support.table_files import (
     rows_of,
     table_place,
 )
-from segiou._support.text import listed, plural
+from segiou._support.text import composed, listed, plural
 from segiou.metrics.ratio import Floats
 
 #: More values are not slices.

@@ -11,9 +11,9 @@ from typing import Any, Protocol as Structure, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_kind, read_several
-from segiou._support.names import compiled, composed
+from segiou._support.arguments import check_integer, check_kind, compiled, read_several
 from segiou._support.table_files import cell_text
+from segiou._support.text import composed
 from segiou.counting.counts import Counts, check_counts
 from segiou.measures.parts import Parts, row_parts as parts_of_rows
 from segiou.metrics.protocols import Protocol

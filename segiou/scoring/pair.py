@@ -28,7 +28,6 @@ from segiou.masks.reading import Reading
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import Pair
 from segiou.measures.mask_pair import MaskPair
-from segiou.measures.parts import Parts
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 from segiou.scoring.alignment import Alignment, check_size
 from segiou.scoring.open_mask import OpenMask, is_packed, open_large
@@ -85,7 +84,7 @@ class PairScorer:
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; the result of a pair that cannot be scored is its problems."""
         annotations: dict[str, Any] = {}
-        return self._add_shared(self._pack([self._score(pair, annotations) for pair in pairs]))
+        return self._add_shared([self._score(pair, annotations) for pair in pairs])
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -209,16 +208,15 @@ class PairScorer:
                 return shared
             truth, pred = truth.labelled(), pred.labelled()
         counted = self._counted(pair, truth, pred)
-        more = self._counted_more(pair, truth, pred, counted)
+        measured = self._measured(pair, truth, pred, counted)
         truth.check()
         pred.check()
-        image = ImageCount.of(pair.id, counted, files)
-        return image if more is None else _MeasuredPair(image, more)
+        return ImageCount.of(pair.id, counted, files, measured)
 
-    def _counted_more(
+    def _measured(
         self, pair: Pair, truth: OpenMask, pred: OpenMask, counted: ConfusionCounts
-    ) -> dict[str, Parts] | None:
-        """The counts of the measures, if there are any."""
+    ) -> bytes | None:
+        """The packed counts of the measures, if there are any."""
         if not self.header.counts_more:
             return None
         images = MaskPair(
@@ -233,24 +231,7 @@ class PairScorer:
             raster=truth.raster or pred.raster,
         )
         with _problem_of(pair.truth if pred.scores is None else pair.pred):
-            return self.counts_of(images)
-
-    def _pack(self, results: Sequence[Any]) -> list[Any]:
-        """The results with the counts of measures as they are stored, encoded at once."""
-        pairs = [result for result in results if isinstance(result, _MeasuredPair)]
-        if not pairs:
-            return [*results]
-        counted = {
-            plan.key: Parts.joined(plan.layout, [pair.counts[plan.key] for pair in pairs])
-            for plan in self.header.plans
-        }
-        packed = iter(pack_measured(self.header, counted))
-        return [
-            replace(result.image, measured=next(packed))
-            if isinstance(result, _MeasuredPair)
-            else result
-            for result in results
-        ]
+            return self.measured(images)
 
     def _shared(
         self, pair: Pair, files: ImageFiles, truth: ObjectMask, pred: ObjectMask
@@ -368,17 +349,6 @@ class PairScorer:
         pair : MaskPair
             Truth and prediction.
         """
-        packed = pack_measured(self.header, self.counts_of(pair))
-        return packed[0] if packed else None
-
-    def counts_of(self, pair: MaskPair) -> dict[str, Parts]:
-        """The counts of each measure of a pair.
-
-        Parameters
-        ----------
-        pair : MaskPair
-            Truth and prediction.
-        """
         options, plans = pair.classes, self.header.plans
         tally = pair.tally
         if options.unassigned == "error" and tally is not None and tally.unassigned.any():
@@ -386,7 +356,8 @@ class PairScorer:
             options = replace(options, unassigned="count")
             pair = replace(pair, classes=options)
             plans = tuple(replace(plan, classes=options) for plan in plans)
-        return {plan.key: plan.count(pair) for plan in plans}
+        packed = pack_measured(self.header, {plan.key: plan.count(pair) for plan in plans})
+        return packed[0] if packed else None
 
     @cached_property
     def alignment(self) -> Alignment:
@@ -433,13 +404,6 @@ def _count_masks(encoding: Encoding, truth: OpenMask, pred: OpenMask) -> Confusi
     return encoding.count(truth.values, pred.values, **options)
 
 
-class _MeasuredPair(NamedTuple):
-    """A pair with the counts of each measure, which are not encoded yet."""
-
-    image: ImageCount
-    counts: dict[str, Parts]
-
-
 class _SharedPair(NamedTuple):
     """A pair whose classes follow from ids; the pixels of ids are counted, those of classes not."""
 
@@ -454,4 +418,4 @@ class _SharedPair(NamedTuple):
         return np.asarray(self.sides[0].pixels)
 
 
-_Scored = Result | _MeasuredPair | _SharedPair
+_Scored = Result | _SharedPair

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from segiou._support.files import Problem
-from segiou._support.names import composed
 from segiou._support.table_files import check_columns, read_rows
+from segiou._support.text import composed
 from segiou.masks.finding import split_ending
 from segiou.masks.sources.pairing import Pair, Pairing
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
-from segiou._support.arguments import check_kind
-from segiou._support.names import compiled, composed
+from segiou._support.arguments import check_kind, compiled
 from segiou._support.numbers import percent
-from segiou._support.text import plural
+from segiou._support.text import composed, plural
 from segiou.masks.finding import MASK_SUFFIXES, is_mask, split_ending
 from segiou.masks.sources.mask_places import OF_MASKS, PHOTOS
 from segiou.masks.sources.name_differences import (
