@@ -354,16 +354,12 @@ def check_lossy(
         if labels is not None and labels.num_classes == 2:
             fix = f"{SOFT_EDGES}, {fix.removeprefix('save masks as PNG, ')}"
         problem = f"is a lossy {raw.kind}, which can change label values; {fix}"
-        if raw.is_color and _is_photo(raw):
+        from segiou.masks.colors import is_photo
+
+        if raw.is_color and is_photo(raw.values):
             problem = f"is a photograph, or a mask that lossy {raw.kind} has changed; pass the "
             problem += f"folder of masks, {fix}"
         raise LossyMaskError(path, problem)
-
-
-def _is_photo(raw: RawMask) -> bool:
-    from segiou.masks.colors import is_photo
-
-    return is_photo(raw.values)
 
 
 def _check_named(values: NDArray[Any], path: str | Path, labels: LabelSet) -> None:

@@ -54,11 +54,14 @@ def flattened(
     return labels
 
 
-def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> Volume:
-    """The volume with the wanted values for its named segments, so that files match by name."""
+def assign_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> RawMask:
+    """The mask with the wanted values for its named segments, so that files match by name."""
+    volume = raw.volume
+    if volume is None:
+        return raw
     new = {name: wanted.get(name, value) for name, value in volume.segments}
     if all(new[name] == value for name, value in volume.segments):
-        return volume
+        return raw
     old, values = [value for _, value in volume.segments], [*new.values()]
     if len({*old}) < len(old) or len({*values}) < len(old):
         problem = (
@@ -77,21 +80,14 @@ def renumbered(volume: Volume, wanted: Mapping[str, int], path: str | Path) -> V
     )
     for before, after in zip(old, values, strict=True):
         labels[volume.values == before] = after
-    return replace(volume, values=labels, segments=tuple(new.items()))
+    volume = replace(volume, values=labels, segments=tuple(new.items()))
+    return raw._replace(values=labels, volume=volume)
 
 
 def values_of(labels: LabelSet | None) -> dict[str, int]:
     """The value that a segment with the name of a class gets."""
     classes = () if labels is None else labels.classes
     return {label.name: label.values[0] for label in classes if label.values}
-
-
-def assign_values(raw: RawMask, wanted: Mapping[str, int], path: str | Path) -> RawMask:
-    """The mask with the wanted values for its named segments, if it has any."""
-    if raw.volume is None or not raw.volume.segments:
-        return raw
-    volume = renumbered(raw.volume, wanted, path)
-    return raw._replace(values=volume.values, volume=volume)
 
 
 def joined(several: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
