@@ -182,7 +182,7 @@ def upsampled(scores: Any, size: tuple[int, ...], axis: int = 1) -> Any:
     spatial = tuple(size) if is_single else tuple(size[1:])
     first = scores.unsqueeze(0) if is_single else scores.movedim(axis, 1)
     first = first if first.is_floating_point() else first.float()
-    if tuple(first.shape[2:]) == spatial or len(spatial) > 3 or not math.prod(first.shape):
+    if tuple(first.shape[2:]) == spatial or len(spatial) > 3 or not math.prod(first.shape[1:]):
         return scores
     mode = ("linear", "bilinear", "trilinear")[len(spatial) - 1]
     large = functional.interpolate(first, size=spatial, mode=mode, align_corners=False)

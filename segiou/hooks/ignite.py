@@ -31,6 +31,11 @@ _EPOCH = EpochWise()
 _FIX = "Pass ids=True to SegmentationScores to count each image once"
 
 
+def _unchanged(output: Any) -> Any:
+    """The output of an engine; not a lambda, because metrics are pickled."""
+    return output
+
+
 class SegmentationScores(Counting, Metric):
     """Mean IoU and other scores of an epoch of an engine.
 
@@ -65,7 +70,7 @@ class SegmentationScores(Counting, Metric):
         self,
         labels: Any,
         *,
-        output_transform: Callable[..., Any] = lambda output: output,
+        output_transform: Callable[..., Any] = _unchanged,
         ids: bool = False,
         conflict: Conflict = "error",
         device: str | torch.device = "cpu",

@@ -217,7 +217,7 @@ def _dumbbells(
     if not every:
         msg = f"no class has both {labels[0]} and {labels[1]}, so nothing can be drawn"
         raise NothingToDraw(msg)
-    shown = sorted(every, key=lambda item: item[2] - item[1])[:limit]
+    shown = sorted(every, key=lambda item: -abs(item[2] - item[1]))[:limit]
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))

@@ -179,7 +179,8 @@ def _report_scores(models: Any, metric: str) -> Scores:
             raise ValueError(msg)
         column = score_column(report, metric)
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
-        name = f"{name} ({k + 1})" if name in by_model else name
+        while name in by_model:
+            name = f"{name} ({k + 1})"
         by_model[name] = [*column.means, *column.values]
     return axis_of(column), [column.overall_title, *class_names], by_model
 

@@ -175,7 +175,8 @@ def _curves(
     names = short_names([histogram.class_names[c] for c in chosen], 20)
     for k, (c, color) in enumerate(zip(chosen, colors, strict=True)):
         curve = curve_of(c)
-        best = int(np.abs(curve.thresholds - thresholds[c]).argmin())
+        # Bins without pixels have no point: the next higher one has the same positive pixels.
+        best = int(np.where(curve.thresholds < thresholds[c], np.inf, curve.thresholds).argmin())
         shown = np.unique(np.append(_thin(len(curve.x)), best))
         axes.plot(
             curve.x[shown],

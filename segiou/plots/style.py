@@ -99,6 +99,9 @@ def _check_axes(name: str, value: Any) -> None:
     if value is not None:
         wanted = "axes of matplotlib; of several axes, pass one, such as axes[0]"
         check_kind(name, value, require("matplotlib.axes").Axes, wanted)
+        if "left" not in value.spines or hasattr(value, "zaxis"):
+            msg = f"{name} must have straight axes x and y, got projection {value.name!r}"
+            raise ValueError(msg)
 
 
 def _check_size(name: str, value: Any) -> None:

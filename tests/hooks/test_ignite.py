@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,9 @@ def test_two_processes(scores, streets, run_two, tmp_path):
     assert np.sum(out["padded"]["table"]) > alone.matrix.sum()
     (said,) = out["said"]
     assert "padded: the samplers of 2 processes draw 6 images from a data set of 5" in said
+
+
+def test_metrics_are_pickled(scores, need):
+    torch, metric = need("torch"), scores(2, scores="iou")
+    metric.update((torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1])))
+    assert pickle.loads(pickle.dumps(metric)).compute() == {"iou/0": 0.5, "iou/1": 0.5}

@@ -37,6 +37,14 @@ def test_unknown_options_name_the_nearest(torch):
         Evaluator(3, ignor=255)
 
 
+@pytest.mark.parametrize("axis", [1, -1])
+def test_an_empty_batch_is_upsampled(torch, axis):
+    found = metric(3, upsample=True, axis=axis)
+    scores = torch.zeros(0, 3, 2, 2).movedim(1, axis)
+    found.update(scores, torch.zeros(0, 4, 4, dtype=torch.long))
+    assert (found.counts.pixels, found.counts.pairs) == (0, 1)
+
+
 def test_the_first_axis_of_a_batch_is_not_that_of_classes():
     with pytest.raises(ValueError, match="argmax=0 is the axis of the images; pass the class axis"):
         Evaluator(2).update(

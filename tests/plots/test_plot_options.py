@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib")
 
 import matplotlib
 from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 TRUTH = np.random.default_rng(0).choice(3, (8, 8, 8), p=[0.7, 0.25, 0.05])
 NAMES = ["road", "car", "pole"]
@@ -79,6 +80,15 @@ def test_limits_are_positive_integers(run, comparison, kind, limit, error, text)
 def test_wrong_options_are_named(run, options, error, text):
     with pytest.raises(error, match=text):
         plots.class_bars(run, **options)
+
+
+@pytest.mark.parametrize("projection", ["polar", "3d", "hammer"])
+def test_axes_are_straight_and_flat(run, projection):
+    ax = Figure().add_subplot(projection=projection)
+    for kind in ("class_bars", "confusion_matrix"):
+        with pytest.raises(ValueError, match=f"axes x and y, got projection {projection!r}"):
+            run.plot(kind, ax=ax)
+    assert not (ax.patches or ax.images)
 
 
 @pytest.mark.parametrize("name", [0, ["road"], np.array(["road", "car"])])

@@ -425,6 +425,24 @@ def test_boundaries_beside_whole_masks():
         plots.boundary_vs_iou(scored(0.3))
 
 
+def test_the_longest_lines_are_kept_in_both_directions():
+    """The border of a hollow prediction is right: IoU 0.51, Boundary IoU 0.71 (box: 0.92, 0.77)."""
+    truth = np.zeros((40, 40), int)
+    truth[2:22, 2:22], truth[25:38, 25:38] = 1, 2
+    pred = truth.copy()
+    pred[5:19, 5:19] = pred[25, 25:38] = 0
+    boundary = BoundaryOptions(widths=2)
+    run = segiou.score([truth], [pred], labels=["ground", "ring", "box"], boundary=boundary)
+    assert row_names(plots.boundary_vs_iou(run, limit=1)) == ["ring"]
+
+
+def test_equal_names_of_models_keep_all_of_them():
+    scored = segiou.ConfusionMatrix(2).update([0, 1], [0, 0])
+    models = [scored.report(title=title) for title in ("a", "a (3)", "a")]
+    names = plots.model_bars(models).get_legend_handles_labels()[1]
+    assert names == ["a", "a (3)", "a (3) (3)"]
+
+
 def test_dots_at_the_ends_of_the_axis_are_whole():
     run = segiou.score([[0, 1, 1]], [[0, 0, 0]], labels=["road", "car"])
     ax = plots.accuracy_vs_iou(run)

@@ -33,6 +33,14 @@ def lines(ax):
     return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
 
 
+def test_the_dot_is_the_best_threshold_between_distant_scores():
+    """Any threshold above .3 is best, and the lowest of them is nearer to .3 than to .9."""
+    found = segiou.ScoreHistogram(2, bins=100).update([0, 0, 1, 1], [0.3, 0.3, 0.9, 0.9], axis=None)
+    assert found.best_threshold().thresholds[1] == 0.31
+    assert plots.pr_curve(found, "1").lines[-1].get_xydata().tolist() == [[1, 1]]
+    assert plots.roc_curve(found, "1").lines[-1].get_xydata().tolist() == [[0, 1]]
+
+
 @pytest.mark.parametrize("draw", DRAW)
 def test_histograms_runs_and_reports_are_drawn_alike_on_given_axes(draw):
     run, figure = scored(), Figure()
