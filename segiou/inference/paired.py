@@ -137,7 +137,7 @@ def _mean_steps(score: Statistic, classes: NDArray[np.bool_]) -> Floats:
     """What units add to the mean over some classes, which those that vanish with a unit leave."""
     whole = score.values[1:][classes].mean()
     left = [mean(part[:, 1:], classes) for part in score.left_out_parts()]
-    return np.nan_to_num(whole - np.concatenate(left))
+    return np.asarray(np.nan_to_num(whole - np.concatenate(left)))
 
 
 @dataclass(frozen=True, eq=False)
