@@ -5,13 +5,13 @@ Remote paths are read through fsspec (S3, HTTP and others).
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from glob import glob
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from operator import attrgetter
@@ -250,9 +250,11 @@ def matches(pattern: str) -> dict[str, list[str]]:
     parts = Path(pattern).parts
     is_open = [is_pattern(part) for part in parts]
     open_parts: dict[str, list[str]] = {}
-    paths = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns
-    for path in _outside_circles(paths) if "**" in parts else paths:
+    head = next((i for i, part in enumerate(parts) if is_open[i]), len(parts))
+    for path in sorted({*_matching(str(Path(*parts[:head])), parts[head:])}):
         names = Path(path).parts
+        if pattern.endswith("/") and not Path(path).is_dir():
+            continue
         # Fixed names below the first open one are omitted, because they are equal everywhere.
         same = len(names) == len(parts) and "**" not in parts
         kept = (p for p, o in zip(names, is_open, strict=False) if o) if same else names
@@ -260,20 +262,43 @@ def matches(pattern: str) -> dict[str, list[str]]:
     return open_parts
 
 
-def _outside_circles(paths: Iterable[str]) -> list[str]:
-    """Paths that pass no link to a folder that contains it, by which a file has many paths."""
+def _matching(path: str, parts: Sequence[str], above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Paths that match the parts of a pattern below a path.
 
-    @cache
-    def passed(folder: Path) -> tuple[str, ...] | None:
-        """The real places of a folder and of those above it; None in a circle."""
-        before = () if folder.parent == folder else passed(folder.parent)
-        place = os.path.realpath(folder).rstrip(os.sep) + os.sep
-        if before is None or any(other.startswith(place) for other in before):
-            return None
-        return (*before, place)
+    ``above`` has the real places of the folders passed. A link to a folder that contains it is not
+    followed, because a file would have many paths.
+    """
+    passed = above
+    if Path(path).is_dir():
+        place = os.path.realpath(path).rstrip(os.sep) + os.sep
+        if any(other.startswith(place) for other in above):
+            return
+        passed = (*above, place)
+    if not parts:
+        yield path
+        return
+    first, rest = parts[0], parts[1:]
+    if not is_pattern(first):
+        if os.path.lexists(inner := str(Path(path) / first)):
+            yield from _matching(inner, rest, () if first == ".." else passed)
+    elif first == "**":
+        yield from _matching(path, rest, above)
+        for inner in _entries(path, "*"):
+            if Path(inner).is_dir():
+                yield from _matching(inner, parts, passed)
+    else:
+        for inner in _entries(path, first):
+            yield from _matching(inner, rest, passed)
 
-    absolute = [(path, Path(os.path.abspath(path))) for path in paths]  # noqa: PTH100 - without ".."
-    return [path for path, at in absolute if passed(at if at.is_dir() else at.parent) is not None]
+
+def _entries(folder: str, pattern: str) -> list[str]:
+    """Entries of a folder that match a part of a pattern, without hidden ones; none of a file."""
+    try:
+        names = [entry.name for entry in Path(folder).iterdir()]
+    except OSError:  # a file, or not readable
+        return []
+    names = [name for name in names if pattern[0] == "." or name[0] != "."]
+    return [str(Path(folder) / name) for name in fnmatch.filter(names, pattern)]
 
 
 def is_pattern(name: str) -> bool:
