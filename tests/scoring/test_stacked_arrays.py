@@ -13,6 +13,7 @@ import tifffile
 
 import segiou
 from segiou.cli.main import main
+from segiou.labels import LabelClass, LabelSet
 from segiou.raters import compare_raters
 
 THREAD = Path(__file__).parents[2].parent / "shared" / "data" / "threads" / "05-pannuke"
@@ -125,6 +126,15 @@ def test_a_spacing_of_three_values_tells_volumes(kind, how, tmp_path):
     assert len(segiou.score_folder(*places, labels=2, **how)) == 1
 
 
+@pytest.mark.parametrize("save", [as_npy, as_npz])
+@pytest.mark.parametrize("index", [0, slice(1)])
+def test_a_stack_of_one_image(save, index, tmp_path):
+    """The files did not match, because each image was named by its file."""
+    places = save(tmp_path / "t", TRUTH[index]), save(tmp_path / "p", PRED[index])
+    run = segiou.score_folder(*places, labels=2, array_axes="nyx")
+    assert run.report().classes[1].iou == 1 / 4
+
+
 def test_masks_beside_stacks_stay_single(tmp_path):
     for side in ("truth", "pred"):
         (tmp_path / side).mkdir()
@@ -140,6 +150,23 @@ def test_masks_beside_stacks_stay_single(tmp_path):
         )
         assert again.total() == run.total()
         assert [*again.ids] == [*run.ids]
+
+
+def test_colours_beside_stacks_are_one_mask(tmp_path):
+    """The kind that tifffile chooses for three frames of uint8; each row was an IndexError."""
+    colors = np.uint8([[[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [9, 8, 7]]])  # (H, W, 3)
+    for name, planes in (("truth", colors), ("pred", colors[::-1])):
+        tifffile.imwrite(tmp_path / f"{name}.tif", np.moveaxis(planes, -1, 0), photometric="rgb")
+    places = tmp_path / "truth.tif", tmp_path / "pred.tif"
+    with pytest.raises(segiou.DataError, match="each is a colour image"):
+        segiou.score_folder(*places, labels=2, array_axes="nyx")
+    classes = [
+        LabelClass("a", (0,), colors=((1, 2, 3),)),
+        LabelClass("b", (1,), colors=((9, 8, 7),)),
+    ]
+    labels = LabelSet("two", tuple(classes))
+    run = segiou.score_folder(*places, labels=labels, array_axes="nyx")
+    np.testing.assert_array_equal(run.total().matrix, [[2, 1], [1, 0]])
 
 
 def test_regions_and_thresholds_of_stacks(tmp_path):

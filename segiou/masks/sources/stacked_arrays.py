@@ -31,7 +31,7 @@ class StackedArrays(DerivedSource):
         for name, path in files.items():
             number = self._length(path)
             if number is None:
-                masks[name or path.replace("\\", "/").rpartition("/")[2]] = path
+                masks[name or "0"] = path
                 continue
             folder = _ARRAY.sub("", name)
             width = len(str(number - 1))
@@ -45,14 +45,14 @@ class StackedArrays(DerivedSource):
         if not _ARRAY.search(path):
             return None
         try:
-            values = self._whole(path)[0].values
+            raw = self._whole(path)[0]
         except MaskError:
             if is_one_file(self.place):
                 raise
             return None  # reported when the pair is scored
-        if values.ndim > 3:
-            raise MaskError(path, f"has shape {values.shape}; expected images (N, H, W)")
-        return len(values) if values.ndim == 3 else None
+        if raw.values.ndim > 3:
+            raise MaskError(path, f"has shape {raw.values.shape}; expected images (N, H, W)")
+        return len(raw.values) if raw.values.ndim == 3 and not raw.is_color else None
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file of a mask."""
