@@ -36,7 +36,14 @@ from segiou.scoring.file_values import (
     read_values,
     segments_of,
 )
-from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, matches, possible_label_sets
+from segiou.scoring.label_set_match import (
+    GOOD,
+    LISTED,
+    LabelSetMatch,
+    matches,
+    possible_label_sets,
+    spaced,
+)
 from segiou.scoring.pair_options import PairOptions
 from segiou.scoring.problems import geometry_text, size_text
 from segiou.scoring.segment_classes import classes_by_value
@@ -136,8 +143,10 @@ class Inspection(Finding):
             return ""
         if self.colors or not self.values or (self.fitting and self.fitting[0].quality >= GOOD):
             return ""
+        if several := spaced(self.values):
+            return f"--labels {','.join(map(str, several))}"
         classes, ignored = self._parted_values()
-        # Values with large gaps are object ids, or belong to a set with names.
+        # Other values with large gaps are object ids, or belong to a set with names.
         if not classes or max(classes) >= 2 * len(classes) + 1:
             return ""
         ignore = f" --ignore {','.join(map(str, ignored))}" if ignored else ""

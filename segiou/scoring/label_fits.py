@@ -25,6 +25,7 @@ from segiou.labels.loading import labelset_names, load_labels, presets_with
 from segiou.masks.sources.pairing import Pair
 from segiou.scoring.file_values import FileContent, greys_to_values, read_values
 from segiou.scoring.inspection import summary_of
+from segiou.scoring.label_set_match import spaced
 from segiou.scoring.overlaps import MOST_VALUES, ious, mean_iou
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import may_be_ids, one_class_text
@@ -65,6 +66,8 @@ class _Numbering(NamedTuple):
     option: str
     given: Any
     values: Values
+    #: Factor by which it must fit better than those before; rare classes overlap by chance.
+    least: float
 
 
 @dataclass(frozen=True)
@@ -275,7 +278,7 @@ def _fits(options: ClassOptions, pixels: _Pixels) -> Iterator[_Fit]:
             mean = mean_iou(matrix, rows.sum(1), kept)
             is_whole = matrix.sum() == rows.sum() or options.unassigned == "count"
             is_free = void.isdisjoint(chain.from_iterable(numbering.values))
-            if is_whole and is_free and mean > fits[-1].mean_iou:
+            if is_whole and is_free and mean > numbering.least * fits[-1].mean_iou:
                 text = " ".join(filter(None, (option, numbering.option, ignore)))
                 fits.append(_Fit(text, arguments | {"pred_labels": numbering.given}, mean))
         yield from fits[1:][-2:]
@@ -314,7 +317,9 @@ def _renumbered(labels: LabelSet, seen: set[int]) -> Iterator[str]:
                 yield ",".join(f"{name}={value + step}" for name, value in pairs)
         return
     last = max(seen - _VOID, default=0)
-    if 1 < last < MOST_VALUES and (_are_values(labels) or seen >= {*range(1, last + 1)}):
+    if _are_values(labels) and last > 2 * max(labels.num_classes, len(seen)):  # with gaps
+        yield ",".join(map(str, spaced(seen) or sorted(seen - _VOID)))
+    elif 1 < last < MOST_VALUES and (_are_values(labels) or seen >= {*range(1, last + 1)}):
         yield f"1-{last}"
         yield str(last + 1)
 
@@ -333,24 +338,30 @@ def _numberings(
     is_given = options.pred_labels != options.labels
     if labels is options.labels or not is_given:
         pred = options.pred_labels if is_given else labels
-        yield _Numbering("", pred, _values_of(labels, pred))
+        yield _Numbering("", pred, _values_of(labels, pred), 1.0)
     for name in _same_classes(labels):
-        yield _Numbering(f"--pred-labels {name}", name, _values_of(labels, load_labels(name)))
+        values = _values_of(labels, load_labels(name))
+        yield _Numbering(f"--pred-labels {name}", name, values, 1.0)
     # A data set that was recognised by its values has one of its own numberings.
     is_guess = _are_values(options.labels) and labels.name != "custom"
-    for several in [] if is_guess else _lists(labels, rows, pixels):
-        text = _spans(several)
-        values = [() if value is None else (value,) for value in several]
-        yield _Numbering(_option("--pred-labels", text), text, values)
-
-
-def _lists(
-    labels: LabelSet, rows: NDArray[np.int64], pixels: _Pixels
-) -> Iterator[list[int | None]]:
-    """Values of the classes: their order from 0 or 1, shifted, without one, or by overlap."""
-    number = labels.num_classes
-    if number < 2:
+    if is_guess or labels.num_classes < 2:
         return
+    for several in _lists(labels):
+        yield _listed(several)
+    if several := _by_overlap(labels.num_classes, rows, pixels):
+        yield _listed(several, least=_UNDECLARED)
+
+
+def _listed(several: Sequence[int | None], least: float = 1.0) -> _Numbering:
+    """The numbering with one value per class."""
+    text = _spans(several)
+    values = [() if value is None else (value,) for value in several]
+    return _Numbering(_option("--pred-labels", text), text, values, least)
+
+
+def _lists(labels: LabelSet) -> Iterator[list[int | None]]:
+    """Values of the classes: their order from 0 or 1, shifted, or without one."""
+    number = labels.num_classes
     yield [*range(number)]
     yield [*range(1, number + 1)]
     if all(len(values) == 1 for values in labels.class_values):
@@ -359,15 +370,20 @@ def _lists(
             yield [value if value >= 0 else None for value in shifted]
     for missing in range(number) if 2 < number <= _MOST_LEFT_OUT else ():
         yield [None if c == missing else c - (c > missing) for c in range(number)]
+
+
+def _by_overlap(number: int, rows: NDArray[np.int64], pixels: _Pixels) -> list[int | None]:
+    """The predicted value that overlaps each class most; none if there are more of them."""
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
     columns = np.flatnonzero(rows.sum(0))
     overlapping = rows[:, columns]
     overlaps = ious(overlapping, rows.sum(1)[:, None], overlapping.sum(0))
     classes, best = linear_sum_assignment(overlaps, maximize=True)
-    if len(classes) == len(columns):
-        chosen = dict(zip(classes.tolist(), pixels.values[columns[best]].tolist(), strict=True))
-        yield [chosen.get(c) for c in range(number)]
+    if len(classes) < len(columns):
+        return []
+    chosen = dict(zip(classes.tolist(), pixels.values[columns[best]].tolist(), strict=True))
+    return [chosen.get(c) for c in range(number)]
 
 
 def _values_of(labels: LabelSet, pred_labels: LabelSet) -> Values:

@@ -110,7 +110,7 @@ def better_label_set(
     best = next(iter(inspection.fitting), None)
     if best is not None and not load_labels(best.name).declared_values.issuperset(predicted):
         return ""
-    if best is None:
+    if best is None or best.quality < GOOD:
         better = inspection.proposal if mine.quality < GOOD and not certain else ""
     else:
         full = not certain or best.classes_seen == best.num_classes >= _CERTAIN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from segiou._support.text import Json
@@ -71,6 +71,13 @@ class LabelSetMatch:
         """Everything except the meanings, as plain data."""
         names = ("undeclared", "classes_seen", "num_classes", "quality")
         return {"labels": self.name, **{name: getattr(self, name) for name in names}}
+
+
+def spaced(values: Iterable[int]) -> list[int]:
+    """The values if they have equal steps above 1, such as 0, 85, 170 and 255; else none."""
+    several = sorted(values)
+    step = several[1] - several[0] if len(several) > 2 else 1
+    return several if step > 1 and several == [*range(several[0], several[-1] + 1, step)] else []
 
 
 def possible_label_sets(files: Sequence[FileContent]) -> list[LabelSet]:

@@ -13,6 +13,7 @@ from mask_files import score_pairs, write_pairs
 
 from segiou import DataError, score_folder
 from segiou.cli.main import main
+from segiou.scoring.label_set_advice import label_set_question
 
 RNG = np.random.default_rng(3)
 #: Class indices of two images in blocks, and predictions of which a fifth of the pixels are wrong.
@@ -91,6 +92,12 @@ def follow(tmp_path, text, **options):
         ([9, 8, 7, 6, 5, 4], [0, 1, 2, 3, 4, 5], {"a": 9, "b": 8, "c": 7, "d": 6, "e": 5, "f": 4},
          "--pred-labels 0-5"),
         ([0, 1, 2, 3, 4, 255], [1, 2, 3, 4, 5, 5], 5, "--pred-labels 1-5 --ignore 255"),
+        ([0, 40, 80, 120, 160, 200], [0, 1, 2, 3, 4, 5], 6,
+         "--labels 0,40,80,120,160,200 --pred-labels 0-5"),
+        ([0, 51, 102, 153, 204, 255], [0, 1, 2, 3, 4, 5], 6,
+         "--labels 0,51,102,153,204,255 --pred-labels 0-5"),
+        ([0, 7, 70, 90, 200, 201], [0, 1, 2, 3, 4, 5], 6,
+         "--labels 0,7,70,90,200,201 --pred-labels 0-5"),
     ],
 )  # fmt: skip
 def test_the_numbering_that_fits_is_first(tmp_path, truth, pred, labels, best):
@@ -101,6 +108,34 @@ def test_the_numbering_that_fits_is_first(tmp_path, truth, pred, labels, best):
     if 255 not in truth:
         assert found[0][1] == pytest.approx(100 * mean_iou(), abs=0.0051)
     assert text.count("none was applied") == 1
+
+
+@pytest.mark.parametrize("step", [51, pytest.param(40, marks=pytest.mark.gate)])
+def test_values_with_equal_steps_are_classes(tmp_path, step):
+    """Masks stretched to be visible: the error proposed nothing, or to ignore 255."""
+    values = np.arange(6) * step
+    write_pairs(tmp_path, numbered(CLASSES, values), numbered(PREDICTED, values))
+    wanted = "--labels " + ",".join(map(str, values))
+    assert f"better match: {wanted}\n" in text_of(tmp_path, labels=6)
+    assert f" {wanted}  #" in label_set_question(tmp_path / "truth", "segiou score")
+    run = score_pairs(tmp_path, labels=wanted.split()[1])
+    assert run.report().mean_iou == pytest.approx(mean_iou())
+
+
+def test_rare_classes_overlap_others_by_chance(tmp_path):
+    """Classes 4 and 5 are found by chance, more often as each other."""
+    share = [RNG.random(one.shape) < 0.2 for one in CLASSES]
+    pred = [
+        np.where(c < 4, p, np.where(s, 9 - c, 0))
+        for c, p, s in zip(CLASSES, PREDICTED, share, strict=True)
+    ]
+    write_pairs(tmp_path, numbered(CLASSES, range(1, 7)), pred)
+    text = text_of(tmp_path, labels="isprs")
+    assert [options for options, _ in printed(text)] == [
+        ["--pred-labels", "isprs-index"],
+        ["--labels", "1-6", "--pred-labels", "0-5"],
+        ["--unassigned", "count"],
+    ]
 
 
 def test_a_border_that_the_network_lacks(tmp_path):
