@@ -157,7 +157,10 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
         raise MaskError(path, _problem(path, error)) from error
     areas: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
-        name = next((cell for key, cell in row.items() if key != "area"), "")
+        # A column without a head is the index of a data frame.
+        name = next((cell for key, cell in row.items() if key not in ("", "area")), "")
+        if not name:
+            raise MaskError(path, f"row {number} has no class or stratum; name it beside its area")
         name = names.get(name, name)
         try:
             area = number_in(row["area"])

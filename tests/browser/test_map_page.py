@@ -7,20 +7,21 @@ from segiou.cli.main import main
 pytestmark = [pytest.mark.gate, pytest.mark.needs("maps")]
 
 
-def test_bars_and_their_axis_have_room_beside_the_intervals(new_page, tmp_path):
+@pytest.mark.parametrize(("width", "water"), [(400, "water"), (1280, "inland water and wetlands")])
+def test_bars_and_their_axis_have_room_beside_the_intervals(new_page, tmp_path, width, water):
     sample, areas, path = (tmp_path / name for name in ("sample.csv", "areas.csv", "page.html"))
-    units = ["forest,forest"] * 20 + ["water,forest"] * 3 + ["water,water"] * 20
+    units = ["forest,forest"] * 20 + [f"{water},forest"] * 3 + [f"{water},{water}"] * 20
     sample.write_text("\n".join(["map,reference", *units]), encoding="utf-8")
-    areas.write_text("map,area\nforest,500000\nwater,12345.6\n", encoding="utf-8")
+    areas.write_text(f"map,area\nforest,500000\n{water},12345.6\n", encoding="utf-8")
     given = ["map-accuracy", sample, "--areas", areas, "-q", "--html", path]
     assert main([str(one) for one in given]) == 0
-    for width in (400, 1280):
-        page = new_page(viewport={"width": width, "height": 800})
-        page.goto(path.as_uri())
-        tracks = [track.bounding_box() for track in page.locator("svg.track").all()]
-        assert len(tracks) == 6
-        assert min(track["width"] for track in tracks) > 100
-        labels = [text.bounding_box() for text in page.locator("svg.axis >> nth=0 >> text").all()]
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto(path.as_uri())
+    tracks = [track.bounding_box() for track in page.locator("svg.track").all()]
+    assert len(tracks) == 6
+    assert min(track["width"] for track in tracks) > 100
+    for axis in page.locator("svg.axis").all():
+        labels = [text.bounding_box() for text in axis.locator("text").all()]
         shown = [box for box in labels if box and box["width"]]
         ends = [box["x"] + box["width"] for box in shown]
         assert all(end < box["x"] for end, box in zip(ends, shown[1:], strict=False))

@@ -211,6 +211,8 @@ def test_pixels_of_degrees_depend_on_the_latitude(tmp_path, capsys):
         (sample_text(), "class,size\nloss,3\n", ["areas.csv: has no column 'area'", "size"]),
         (sample_text(), "class,area\nloss,-3\n", ["areas.csv", "row 1", "'loss'", "-3"]),
         (sample_text(), "class,area\nloss,3\nloss,4\n", ["areas.csv", "row 2", "twice"]),
+        (sample_text(), "class,area\nloss,3\n,7\n", ["areas.csv", "row 2 has no class"]),
+        (sample_text(), "area\n3\n", ["areas.csv", "row 1 has no class"]),
         (sample_text(), AREAS + "ice,5\n", ["'ice'", "no sample unit", "ignore in the label set"]),
     ],
 )
@@ -221,6 +223,14 @@ def test_bad_rows_are_named(files, capsys, sample, areas, named):
     error = capsys.readouterr().err
     assert all(text in error for text in named), error
     assert error.count(named[0]) == 1
+
+
+def test_the_index_of_a_data_frame_is_not_a_class(files, capsys):
+    expected = output(capsys, files[0], "--areas", files[1])
+    heads, *rows = AREAS.splitlines()
+    indexed = [f",{heads}", *(f"{number},{row}" for number, row in enumerate(rows))]
+    files[1].write_text("\n".join(indexed))
+    assert output(capsys, files[0], "--areas", files[1]) == expected
 
 
 def test_a_map_without_georeference_counts_pixels(tmp_path, capsys):
