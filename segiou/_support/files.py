@@ -151,6 +151,26 @@ _VERBS = {
 }
 
 
+class FileError(ValueError):
+    """A file that cannot be used; the message names it and the fix.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    problem : str
+        The problem and its fix, without the path.
+    """
+
+    def __init__(self, path: str | Path, problem: str) -> None:
+        self.path: str = str(path)
+        self.problem = problem
+        super().__init__(f"{self.path}: {problem}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.path, self.problem))
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A problem with a file, and how to fix it.

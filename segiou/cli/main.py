@@ -78,11 +78,10 @@ def _report_error(error: BaseException) -> int:
 def _is_about_files(error: Exception) -> bool:
     if isinstance(error, ImportError):  # before modules are imported that could fail again
         return False
-    from segiou.masks.raw_mask import MaskError
-    from segiou.runs.database import RunFileError
+    from segiou._support.files import FileError
     from segiou.scoring.problems import DataError
 
-    return isinstance(error, DataError | MaskError | RunFileError)
+    return isinstance(error, DataError | FileError)
 
 
 def _drop_logs() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import IS_A_POINTER, LFS_POINTER
+from segiou._support.files import IS_A_POINTER, LFS_POINTER, FileError
 from segiou.labels.label_set import VOID_VALUES, LabelSet
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ POINT_SUFFIX = ".label"
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
-class MaskError(ValueError):
+class MaskError(FileError):
     """A file that cannot be read as a mask; the message names it and the fix.
 
     Attributes
@@ -44,14 +44,6 @@ class MaskError(ValueError):
     problem : str
         The problem and its fix, without the path.
     """
-
-    def __init__(self, path: str | Path, problem: str) -> None:
-        self.path: str = str(path)
-        self.problem = problem
-        super().__init__(f"{self.path}: {problem}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.path, self.problem))
 
 
 class LossyMaskError(MaskError):

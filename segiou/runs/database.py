@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.arguments import check_path
-from segiou._support.files import Problem, Stamp
+from segiou._support.files import FileError, Problem, Stamp
 from segiou._support.optional import PluginError
 from segiou.measures.guard import MeasureError
 from segiou.runs.header import Header, read_count
@@ -136,7 +136,7 @@ _MEANINGS = {
 }
 
 
-class RunFileError(ValueError):
+class RunFileError(FileError):
     """A run file cannot be used; the message names the file and the fix.
 
     Attributes
@@ -144,14 +144,6 @@ class RunFileError(ValueError):
     path : str
     problem : str
     """
-
-    def __init__(self, path: str | Path, problem: str) -> None:
-        self.path: str = str(path)
-        self.problem = problem
-        super().__init__(f"{self.path}: {problem}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (RunFileError, (self.path, self.problem))
 
 
 def damaged(path: Path, what: object) -> RunFileError:
