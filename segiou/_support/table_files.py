@@ -103,7 +103,7 @@ def _separated(path: Path) -> list[Row]:
     try:
         heads = [csv_name(name.strip()) for name in next(reader, ())]
         if twice := sorted({head for head in heads if head and heads.count(head) > 1}):
-            msg = f"{path}: two columns are called {twice[0]!r}; rename one"
+            msg = f"{path}: duplicate column {twice[0]!r}; rename one"
             raise ValueError(msg)
         rows = []
         for cells in reader:

@@ -260,7 +260,7 @@ def _counting(subject: _Subject) -> Iterator[str]:
     """Counting."""
     for i, (truth, pred) in enumerate(subject.pairs):
         if subject.plan.count(subject.pair(truth, pred)) != subject.parts[i]:
-            yield "count gives other numbers the second time; it must depend on the pair alone"
+            yield "count returns other numbers the second time; it must depend on the pair alone"
     several = subject.plan.count_several([subject.pair(*pair) for pair in subject.pairs])
     if several != subject.joined:
         yield "count_several must equal the results of count, in order"
@@ -371,7 +371,7 @@ def _values(name: str, score: Score, values: NDArray[Any]) -> Iterator[str]:
     if not score.unit and "3" in score.names:
         absent = values[:, 1 + score.names.index("3")]
         if np.isin(absent, (0.0, 1.0)).all():
-            yield f"{name!r} of a class that no image has must be NaN, which means leave it out"
+            yield f"{name!r} of a class that no image has must be NaN, so that means skip it"
 
 
 def _empty(subject: _Subject) -> Iterator[str]:

@@ -338,7 +338,7 @@ def merge(parsed: argparse.Namespace) -> int:
         images, runs = plural(len(merged), image), plural(len(parsed.run_file), "run")
         console.note(f"merged {images} from {runs} into {parsed.output}")
         if not merged.finished:
-            console.note("one input run is unfinished, so the merged run is unfinished too")
+            console.note("one input run is unfinished, so the merged run is also unfinished")
         if "partial" in merged.provenance:
             console.note(f"incomplete: {merged.provenance['partial']}")
         if "unread" in merged.provenance:

@@ -362,7 +362,7 @@ def _channel_hint(first: tuple[int, ...], second: tuple[int, ...], names: Sequen
         return ""
     if longer is first:
         return f". If {names[0]} is one-hot, pass {names[0]}.argmax({axes[0]})"
-    return f". If {names[1]} is one-hot or holds scores, pass argmax={axes[0]}"
+    return f". If {names[1]} is one-hot or contains scores, pass argmax={axes[0]}"
 
 
 def is_binary(array: NDArray[Any]) -> bool:

@@ -55,7 +55,7 @@ def count_channels(
     ----------
     truth, pred : array_like of bool or of the integers 0 and 1, equal shapes
         Masks with their channels along ``axis``: (C, H, W), (H, W, C),
-        (N, C, H, W), … With a threshold, ``pred`` holds scores and ``truth``
+        (N, C, H, W), … With a threshold, ``pred`` contains scores and ``truth``
         may contain 0.0 and 1.0.
     axis : int
         The channel axis.
@@ -241,7 +241,7 @@ def _channel_array(data: Any, name: str, threshold: Any) -> NDArray[Any]:
     if array.dtype.kind == "f" and threshold is None:
         msg = (
             f"{name} has dtype {array.dtype}; channels must be bool or the integers 0 and 1. If "
-            "pred holds scores, pass threshold=T"
+            "pred contains scores, pass threshold=T"
         )
         raise TypeError(msg)
     return array

@@ -313,10 +313,10 @@ def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.
     if array.size == 0:
         array = array.astype(np.bool_)
     if array.dtype.kind not in "biu":
-        msg = f"{name} must hold True or False for each truth, got dtype {array.dtype}"
+        msg = f"{name} must contain True or False per truth, got dtype {array.dtype}"
         raise TypeError(msg)
     if not np.isin(array, (0, 1)).all():
-        msg = f"{name} must hold True or False (1 or 0) for each truth, got {array.max()}"
+        msg = f"{name} must contain True or False (1 or 0) per truth, got {array.max()}"
         raise ValueError(msg)
     if array.shape != shape:
         msg = f"{name} must have one flag per truth, shape {shape}, got {array.shape}"

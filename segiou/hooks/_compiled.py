@@ -107,7 +107,7 @@ class CompiledChannels:
         is_float = "float" in dtype_name(p)
         if threshold is None:
             if is_float:
-                msg = f"pred has dtype {dtype_name(p)}; if it holds scores, pass threshold=T"
+                msg = f"pred has dtype {dtype_name(p)}; if it contains scores, pass threshold=T"
                 raise TypeError(msg)
             p = self.ops.wide(p, 32)
             return p, p != 0

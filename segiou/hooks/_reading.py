@@ -106,7 +106,7 @@ def whole_numbers(truth: Any) -> Any:
     if number := int(wrong.sum()):
         msg = (
             f"truth has dtype {dtype_name(truth)} and {not_whole(number)}; pass labels. If it "
-            "holds scores, truth and prediction are in the wrong order"
+            "contains scores, truth and prediction are in the wrong order"
         )
         raise ValueError(msg)
     return whole.long() if is_torch else whole.astype(np.int64)

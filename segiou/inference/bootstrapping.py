@@ -38,7 +38,7 @@ def batches(resamples: int, units: int, features: int) -> Iterator[int]:
 def times_drawn(
     resamples: int, units: int, features: int, seed: int
 ) -> Iterator[NDArray[np.int64]]:
-    """How often each resample draws each unit, in batches (B, U)."""
+    """Number of times that each resample contains each unit, in batches (B, U)."""
     rng = np.random.default_rng(seed)
     for size in batches(resamples, units, features):
         drawn = rng.integers(0, units, (size, units)) + np.arange(size)[:, None] * units

@@ -1,4 +1,4 @@
-"""Images that are not independent, by their names and scores, and the units to take then."""
+"""Dependence of images, by their names and scores, and the resulting units."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from segiou.metrics.ratio import Floats
 _LAGS = 5
 #: A correlation this many standard errors above 0 is reported as one.
 _CORRELATED = 1.96
-#: Chance that names with irregular numbers are taken for sequences although images are independent.
+#: Probability that independent images with irregular numbers are treated as sequences.
 _CHANCE = 0.01
-#: The same of consecutive numbers, which frames of a video have, but also any numbered images.
+#: The same for consecutive numbers, which any numbered images have.
 _CHANCE_IF_CONSECUTIVE = 0.1
-#: A variance below this is of rounding.
+#: A smaller variance is due to rounding.
 _ROUNDING = 1e-24
-#: Images of one or two sequences from which on they are divided into batches.
+#: Fewest images of one or two sequences that are divided into batches.
 _LEAST_IN_BATCHES = 40
 #: Fewer images of one or two sequences are too few to judge their dependence well.
 _LEAST_IN_ONE = 100
 _SO_INDEPENDENT = "so the {images} are treated as independent."
 #: How independence is declared, on the command line and in Python.
 DECLARED = "--group-by none", "groups='none'"
-#: Fewer and more batches than these are not made.
+#: Fewest and most batches.
 _BATCHES = (4, 20)
-#: Fewer batches of a difference: 4 give p ≥ 2/2⁴, so nothing would be significant.
+#: Fewest batches of a difference: 4 give p ≥ 2/2⁴, so nothing would be significant.
 _LEAST_OF_DIFFERENCE = 6
 
 #: Images per batch, or ``"auto"``: by the correlation of neighbouring scores.
@@ -109,7 +109,7 @@ class Dependence:
         Parameters
         ----------
         image : str
-            What an image is called, such as ``"case"``.
+            Noun for an image, such as ``"case"``.
         """
         said, scores = [], "In file-name order, neighbouring scores"
         if len(self.sequences) > 1:
@@ -288,7 +288,7 @@ class Design:
         return None
 
     def _unequal(self) -> float:
-        """Share of the largest unit if the sizes are too unequal, else 0."""
+        """Share of the largest unit if sizes are too unequal, else 0."""
         sizes = np.bincount(self.units.index, minlength=len(self.units))
         kish = sizes.sum() ** 2 / (sizes**2).sum()
         largest = float(sizes.max() / sizes.sum())

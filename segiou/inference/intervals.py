@@ -36,7 +36,7 @@ from segiou.inference.units import (
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
-#: A method that cannot be chosen: medians have it by default.
+#: Method of medians, which cannot be chosen.
 _MEDIANS: Any = "order_statistics"
 
 METHOD_WORDS: dict[str, str] = {
@@ -48,7 +48,7 @@ METHOD_WORDS: dict[str, str] = {
 }
 #: Number of images below which classes that occur only in predictions lower a mean noticeably.
 _BIASED_BELOW = 100
-#: Units from which on the bootstrap of a mean of medians is measured to cover enough.
+#: With fewer units, the bootstrap of a mean of medians covers too little.
 _ENOUGH_FOR_MEDIANS = 20
 
 
@@ -124,12 +124,12 @@ class OverUnits:
 
     @property
     def _image(self) -> str:
-        """What an image is called."""
+        """Noun for an image."""
         return text.nouns(self._pixel_unit)[1]
 
     @property
     def _unit(self) -> str:
-        """What a unit is called."""
+        """Noun for a unit."""
         return self._image if self.unit == "image" else self.unit
 
     @property

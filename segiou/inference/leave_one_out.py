@@ -31,7 +31,7 @@ _ROWS = 256
 def jackknife(of: Statistic, *, level: float = 0.95) -> Limits:
     """Jackknife-t intervals of a score and its classes.
 
-    Every unit is left out in turn. The variance of a class, V_c = Σ_i (v_c − v_c(i))², has
+    Every unit is omitted in turn. The variance of a class, V_c = Σ_i (v_c − v_c(i))², has
     k_c − 1 degrees of freedom for k_c units whose truth has the class, and its limits are
     symmetric on the score's scale (the logit of a ratio), by the delta method. A mean of classes
     has Satterthwaite degrees of freedom, (Σ V_c)² / Σ V_c²/(k_c − 1), and unequal arms: each class

@@ -15,7 +15,7 @@ from segiou.inference.statistics import Statistic
 from segiou.inference.units import ROUNDING
 from segiou.metrics.ratio import Floats
 
-#: The logarithm of the smallest p, to which relative distance it is computed, in how many steps.
+#: The logarithm of the smallest p, its relative tolerance, and the maximum number of steps.
 _MOST_DECADES, _CLOSE, _MOST_STEPS = 15.0, 1e-11, 100
 
 
@@ -106,7 +106,7 @@ def wide_limits(
 
 
 def tail_of(reach: Callable[[float], tuple[float, float]], value: float) -> float:
-    """The tail at which the limit of a value on the side of 0 is 0; NaN if undefined."""
+    """The tail at which the limit on the side of 0 reaches 0; NaN if undefined."""
     side = 0 if value > 0 else 1
 
     def beyond(decades: float) -> float:

@@ -20,9 +20,9 @@ from segiou.inference.units import FEWEST_COMPARED, ROUNDING
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats
 
-#: Of fewer units, no permutation test is significant at 95 %, and Student's t stands in.
+#: With fewer units, no permutation test is significant at 95 %, so Student's t is used.
 FEWEST_PERMUTED = 6
-#: How much more the largest contribution counts on the side away from 0.
+#: Additional weight of the largest contribution on the side away from 0.
 _FAR = 2.0
 
 
@@ -238,7 +238,7 @@ class Change:
 
     @property
     def is_of_few(self) -> bool:
-        """Whether Student's t stands in for the permutations."""
+        """Whether Student's t replaces the permutations."""
         return FEWEST_COMPARED <= len(self.steps) < FEWEST_PERMUTED and self.error > ROUNDING
 
     @cached_property

@@ -139,8 +139,8 @@ def common_classes(score: Score, scored: Sequence[Any]) -> NDArray[np.bool_] | N
 
     For each model, (C,) bool: whether it has a score of each class.
 
-    A class that the truth lacks counts 0 for a model that predicts one pixel of it and is left
-    out of the mean of the others, so a difference of means covers only the classes in common.
+    A class that is absent from the truth counts as 0 for a model that predicts it and is skipped
+    for the others, so a difference of means covers only the classes in common.
     """
     if not score.is_mean or score.include is None:
         return None

@@ -1,4 +1,4 @@
-"""Over which units the images of a score are resampled, and how: options as one object."""
+"""Options of resampling as one object: units, resamples, level."""
 
 from __future__ import annotations
 

@@ -413,13 +413,13 @@ def seen_units(
 def _medians(
     score: Score, values: Floats, units: Units, seen: Any, aggregate: str | None
 ) -> Statistic:
-    """Exact medians as a function of how often each unit is drawn."""
+    """Exact medians as a function of the resampled number of each unit."""
     exact = score.of_medians(values, units.index, len(units))
     return Statistic(exact, units, _each_once(len(units)), seen, aggregate or score.over, values)
 
 
 def exchangeable(several: Sequence[Statistic]) -> list[Statistic]:
-    """Medians of models as functions of how often each unit of each of them is drawn."""
+    """Medians of models as functions of the resampled number of each unit of each model."""
     cases = [of_model.median_of for of_model in several if of_model.median_of is not None]
     if not cases:
         return list(several)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 #: Passed as groups to declare the images independent.
 INDEPENDENT = "none"
-#: Fewer units do not represent others of their kind; classes in fewer units are flagged.
+#: Classes in fewer units are flagged, because these do not represent others of their kind.
 FEW_UNITS = 10
 
 #: Fewer units show no difference of models: with two, the interval of equal models excludes 0 in

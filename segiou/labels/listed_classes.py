@@ -31,7 +31,7 @@ def listed_values(labels: Any) -> list[int | None] | None:
         return None
     wrong = next((label for label in labels if label is not None and not _is_integer(label)), None)
     if wrong is not None:
-        raise refuse_kind("labels", wrong, "an integer, as the others, or all of them names")
+        raise refuse_kind("labels", wrong, "an integer like the others, or all must be names")
     return [None if label is None else int(label) for label in labels]
 
 

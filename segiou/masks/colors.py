@@ -1,4 +1,4 @@
-"""Colour masks → labels: each pixel gets the value of the class with exactly its colour.
+"""Colour masks → labels: each pixel gets the value of the class with its exact colour.
 
 Palettes of index images can contradict the reading of their indices as values. Images of grey
 values are those of thresholds and maps of scores.
@@ -241,7 +241,7 @@ def colors_of(palette: bytes, used: Iterable[int]) -> dict[int, Color]:
 
 
 def clash(files: Iterable[tuple[str, bytes, Iterable[int]]]) -> tuple[str, str] | None:
-    """A file with another colour for an index than one before it, and the problem; or None.
+    """A file whose colour of an index differs from an earlier file, and the problem; or None.
 
     Parameters
     ----------

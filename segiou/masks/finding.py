@@ -228,7 +228,7 @@ def is_mask(relative: str, endings: Collection[str] = MASK_SUFFIXES) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether systems hide a file or folder of this name, or keep it for themselves."""
+    """Whether a file or folder of this name is hidden or reserved by the system."""
     return name.startswith(".") or name in _OF_SYSTEMS
 
 

@@ -80,6 +80,6 @@ class Reading(Options):
         return self.pred_threshold if side else self.truth_threshold
 
     def adjusts(self, side: int) -> bool:
-        """Whether masks of a side are read otherwise than from their files alone."""
+        """Whether options change the masks of a side."""
         others = self.threshold_of(side), self.read_palette
         return bool(self.key_of(side)) or others != (None, None)

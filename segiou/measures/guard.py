@@ -38,7 +38,7 @@ _VALUES = ("evaluate", "each", "alone")
 
 
 class MeasureError(ValueError):
-    """A measure of another package failed, or returned something that the contract excludes.
+    """A measure of another package failed, or violated the contract.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def naming(owner: Any, name: str, *, choices: bool = False) -> Iterator[None]:
 
 
 class _WrongError(TypeError):
-    """A result that the contract excludes."""
+    """A result that violates the contract."""
 
 
 def who(owner: Any) -> tuple[str, str]:
@@ -153,7 +153,7 @@ def who(owner: Any) -> tuple[str, str]:
 
 
 def refuse(wanted: str, got: object) -> _WrongError:
-    """The error for a result of another kind than the contract wants."""
+    """The error for a result of the wrong kind."""
     return _WrongError(f"it must return {wanted}, not {_described(got)}")
 
 

@@ -20,7 +20,7 @@ from segiou.measures.score import Score
 
 @dataclass(frozen=True)
 class ListedMeasure:
-    """A measure: its key, one line about it, its scores, its options with defaults, its source.
+    """A measure: its key, summary, scores, options with defaults, and source.
 
     ``details`` is its documentation, with formulas and references.
     """
@@ -48,7 +48,7 @@ class ListedMeasure:
 
 @dataclass(frozen=True, repr=False)
 class MeasureListing(Finding):
-    """Measures: about each, its scores and its options; in detail, with its documentation."""
+    """Measures with their scores and options; in detail, with their documentation."""
 
     measures: tuple[ListedMeasure, ...]
     detail: bool

@@ -76,7 +76,7 @@ def check_layout(layout: Layout) -> None:
         for length in field.shape:
             check_integer(f"the shape of {name!r}", length, 0, _MOST_NUMBERS)
         if field.sparse and (field.rows or field.floats):
-            msg = f"{name!r} is sparse, so it must hold sums of integers"
+            msg = f"{name!r} is sparse, so it must contain sums of integers"
             raise ValueError(msg)
         if field.single and not field.rows:
             msg = f"{name!r} has a single row per image, so it must have rows=True"
@@ -420,7 +420,8 @@ def merged_layout(layouts: Mapping[str, Layout]) -> dict[str, Field]:
 def _checked(name: str, field: Field, array: NDArray[Any]) -> NDArray[Any]:
     """The numbers of one image, (1, *shape), or its rows, (M, *shape)."""
     if array.size and array.dtype.kind not in ("biuf" if field.floats else "biu"):
-        msg = f"{name} must hold {'numbers' if field.floats else 'integers'}, not {array.dtype}"
+        expected = "numbers" if field.floats else "integers"
+        msg = f"{name} must contain {expected}, not {array.dtype}"
         raise TypeError(msg)
     if (field.single or not field.rows) and array.shape == field.shape:
         array = array[None]

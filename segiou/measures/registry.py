@@ -112,7 +112,7 @@ def loaded_measures() -> tuple[dict[str, type[Measure]], dict[str, str]]:
 
 @cache
 def _hanging(key: str) -> set[Thread]:
-    """The thread that imports a measure without an end."""
+    """The thread of an import that does not end."""
     return set()
 
 
@@ -296,7 +296,7 @@ def is_taken(score: str) -> bool:
 
 
 def check_scores(plans: Iterable[Plan]) -> None:
-    """Raise ValueError for a score whose name is taken, or reads as that of a mean only."""
+    """Raise ValueError for a score whose name is taken, or is that of a mean."""
     owners: dict[str, str] = {}
     several = [*plans]
     own = [plan for plan in several if is_own(type(plan.measure))]

@@ -55,7 +55,7 @@ def case_values(at: int, parts: Parts) -> Floats:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A score or another number: how outputs call it, write it and rank by it.
+    """A score or another number: its name, unit and direction in outputs.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Quantity:
     better : {"higher", "lower"}, optional
         Which values are better; None if neither is.
     overall : str
-        What its overall value is called in tables: by default, the mean of the rows.
+        Name of its overall value in tables; by default, the mean of the rows.
     """
 
     name: str
@@ -136,7 +136,7 @@ class Score(Quantity):
     better : {"higher", "lower"}
         Which values are better; of a score always one of them.
     overall : str
-        What the overall value is called in tables: ``"mean"`` if it is the mean of the classes or
+        Name of the overall value in tables: ``"mean"`` if it is the mean of the classes or
         structures, otherwise for example ``"harmonic mean"``, or ``"overall"``.
     alone : callable, optional
         Parts of N images → (N,) finite values, for scores that may be infinite.
@@ -160,7 +160,7 @@ class Score(Quantity):
     row : int, optional
         The position of the only structure, of :meth:`of_row`.
     is_smooth : bool
-        Whether a unit moves the values a little, as of ratios; percentiles jump, so their
+        Whether a unit changes the values only slightly, as for ratios. Percentiles jump, so their
         intervals are bootstrapped.
 
     Examples

@@ -1,4 +1,4 @@
-"""Measures of chosen classes, or of one."""
+"""Measures of selected classes, or of one class."""
 
 from __future__ import annotations
 

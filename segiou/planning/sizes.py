@@ -369,7 +369,7 @@ def _answer(sizes: SampleSizes) -> list[str]:
     if row.needed is None and row._varies:
         return [f"{_too_many(sizes)} are needed to give {row.name} a {wanted}."]
     if row.needed is None:
-        return [f"The run does not show how many {sizes._kind} give {row.name} a {wanted}."]
+        return [f"The run does not determine the {sizes._kind} for a {wanted} of {row.name}."]
     limits = "" if row.low is None else f" ({share} {_range(row)})"
     number = f"{sizes._several(row.needed)}{limits}"
     now = f"{sizes._several(sizes.units)} of the run"
@@ -399,8 +399,8 @@ def _cautions(sizes: SampleSizes) -> list[str]:
     said = [] if sizes._limit is None else [text.capital(str(sizes._limit))]
     if sizes.units < _RELIABLE_FROM and sizes.overall.needed is not None:
         said.append(
-            f"Caution: {sizes._several(sizes.units)} usually ask for too few, because "
-            "rare classes and rare failures are missing in most small samples. "
+            f"Caution: {sizes._several(sizes.units)} usually give a too low estimate, because "
+            "most small samples lack rare classes and rare failures. "
             f"{text.see('intervals')}"
         )
     unknown = [row for row in sizes.classes if row.needed is None]

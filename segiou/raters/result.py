@@ -269,9 +269,9 @@ def _verdict(row: ModelAgreement, result: RaterAgreement) -> str:
         limits = f"from {points(-ends[0])} points {other} to {points(ends[1])} points {way}"
     if low > 0 or high < 0:
         more = "more" if low > 0 else "less"
-        claim = f"{model} disagrees with these experts {more} than they do among themselves"
+        claim = f"{model} disagrees with these experts {more} than they disagree with each other"
     else:
-        claim = f"no difference is shown between {model} and these experts"
+        claim = f"no significant difference between {model} and these experts"
     evidence = f"{interval_name(result.level)} {limits}, {plural(cases, 'case')}"
     return (
         f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} percentage "

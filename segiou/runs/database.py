@@ -160,7 +160,7 @@ def explained(path: Path) -> Iterator[None]:
         problem = _MEANINGS.get(_code(error), "").format(error)
         raise (RunFileError(path, problem) if problem else damaged(path, error)) from error
     except OverflowError as error:
-        raise RunFileError(path, f"cannot hold a number this large: {error}") from error
+        raise RunFileError(path, f"cannot store a number this large: {error}") from error
     except UnicodeDecodeError as error:
         # Python cannot decode SQLite's message about a corrupt schema.
         raise damaged(path, "its schema cannot be read") from error

@@ -34,7 +34,7 @@ from segiou.scoring.trials import SAMPLE, mean_lines, palette_files, sampled, sc
 
 #: Beginning of the problem of a photograph in place of a mask.
 _PHOTOGRAPH = "is a photograph"
-#: Extensions of annotation files, and how many of them are tried.
+#: Extensions of annotation files, and the number of files that are tried.
 _ENDINGS, _TRIED = (".json", ".xml", ".csv"), 8
 #: Names of regions of interest.
 _OF_REGIONS = re.compile("mask|valid|roi|fov|region|visible|observed", re.IGNORECASE)
@@ -137,7 +137,7 @@ def better_labels(
 
 
 def annotations_text(job: Job, problems: Sequence[Problem]) -> str:
-    """The annotation file of a side whose files are photographs; empty if there is none."""
+    """The annotation file of a side with photographs; empty if there is none."""
     photographs = [problem.where for problem in problems if problem.text.startswith(_PHOTOGRAPH)]
     if not photographs or len(photographs) < len(problems):
         return ""
@@ -233,7 +233,7 @@ def unused_classes(
     ignored: Collection[int] = (),
     protocol: Protocol | str | None = None,
 ) -> Iterator[str]:
-    """A sentence for ignored values and for each excluded class that no pixel of a run has."""
+    """A sentence for ignored values and each excluded class without pixels in a run."""
     if not len(run):
         return
     rule = load_protocol(run.protocol if protocol is None else protocol)
@@ -249,7 +249,7 @@ def unused_classes(
 
 
 def unused_values(ignored: Collection[int], masks: str) -> str:
-    """The sentence for ignored values that none of some masks has."""
+    """The sentence for ignored values that do not occur in the masks."""
     shown = ",".join(map(str, sorted(ignored)))
     values = f"[{shown.replace(',', ', ')}]" if len(ignored) > 1 else shown
     them = "one of these values" if len(ignored) > 1 else "this value"

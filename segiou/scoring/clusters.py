@@ -129,7 +129,7 @@ class ClusterPlan(Plan):
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """None."""
+        """No scores."""
         return {}
 
 
@@ -171,7 +171,7 @@ class Clusters:
         images: int,
         nodata: int | None = None,
     ) -> Clusters:
-        """Those of counted overlaps; ValueError without valid pixels, or with many values."""
+        """Match counted overlaps; ValueError without valid pixels, or with many values."""
         rows = parts["overlaps"].astype(np.int64)
         rows = rows if nodata is None else rows[rows[:, 1] != nodata]
         values, places = np.unique(rows[:, 1], return_inverse=True)
@@ -191,7 +191,7 @@ class Clusters:
 
     @property
     def options(self) -> ClassOptions:
-        """The classes, with the matched values as labels of the predictions."""
+        """The classes, with the matched values as ``pred_labels``."""
         of_class = (
             LabelClass(name, tuple(self.values[self.matched == index].tolist()))
             for index, name in enumerate(self.classes.labels.class_names)

@@ -108,7 +108,7 @@ class Dispatcher:
         self._breaks = 0
 
     def results(self) -> Iterator[list[Scored]]:
-        """Yield results as they arrive, and an empty list now and then while waiting."""
+        """Yield results as they arrive, and an empty list at intervals while waiting."""
         try:
             while True:
                 if self._stop():
@@ -287,7 +287,7 @@ def _processes(count: int) -> Engine:
 
 
 def _check_open_files(count: int) -> None:
-    """Refuse processes whose pipes this process may not open; the fork server only crashes."""
+    """Reject more processes than this process has file handles for; the fork server crashes."""
     if sys.platform == "win32":
         return
     import resource

@@ -279,7 +279,7 @@ class Evaluator(Accumulator):
         return mine.counting_difference(theirs) or self._measures_difference(other)
 
     def _measures_difference(self, other: Self) -> str:
-        """Measures of one evaluator only, and options in which the others differ."""
+        """Measures of only one evaluator, and differing options of the others."""
         mine: Any = plain(self._options_of_measures)
         theirs: Any = plain(other._options_of_measures)
         differences = []

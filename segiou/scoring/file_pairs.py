@@ -194,7 +194,7 @@ def files_of(source: Source) -> dict[str, str]:
 
 
 def _paired(truths: Mapping[str, str], preds: Mapping[str, str], pair_by: PairOptions) -> Pairing:
-    """Pairs by the names of files, of the listed ids only if there are any."""
+    """Pairs by the names of files; only those of listed ids, if any."""
     if pair_by.pairs is not None:
         return _table_pairs(pair_by.pairs, truths, preds)
     by: Any = {name: getattr(pair_by, name) for name in ("truth_suffix", "pred_suffix", "key")}
@@ -255,7 +255,7 @@ def pairing_problems(
 
 
 def only_pair_text(pairing: Pairing, pair_by: PairOptions) -> str:
-    """What to check if the names of the only pair end with words that are not those of masks."""
+    """The caution if the only pair has different names that do not end in words for masks."""
     if len(pairing.pairs) != 1 or pair_by.has_rule:
         return ""
     (pair,) = pairing.pairs
@@ -276,7 +276,7 @@ def _unpaired_text(pairing: Pairing) -> str:
     count = len(pairing.pairs)
     result = f"only {plural(count, 'pair')} found" if count else "no files could be paired"
     what_to_do = pairing.hint or (
-        "tell segiou how the names differ with truth_suffix, pred_suffix or key (--truth-suffix, "
-        "--pred-suffix, --key)"
+        "match the names with truth_suffix, pred_suffix or key (--truth-suffix, --pred-suffix, "
+        "--key)"
     )
     return f"{result} (by {pairing.rule}); {what_to_do}"

@@ -183,7 +183,7 @@ class Job(Options):
         return plans_of(self.measures, self.options, masks, self.protocol.name)
 
     def _recorded_for(self, pairing: Pairing) -> dict[str, object]:
-        """The arguments of the pairs that differ from the defaults, for the run.
+        """Non-default arguments of the pairs, for the run.
 
         Without volumes, arrays have no order compared with them.
         """
@@ -338,7 +338,7 @@ class Job(Options):
         return truth, pred
 
     def unmatched_text(self) -> str:
-        """A note of masks that are skipped because they are in no image; empty without any."""
+        """A note on masks that are skipped because no image contains them; empty without any."""
         if self.reading.class_files is None:
             return ""
         places = [place for place in map(place_of, self.sources) if isinstance(place, ClassMasks)]

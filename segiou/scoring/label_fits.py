@@ -1,8 +1,8 @@
-"""Options under which the values of masks fit, with the mean IoU that each of them gives.
+"""Options that fit the values of masks, with the mean IoU of each.
 
 Undeclared values, and classes that overlap others more than themselves, come from truth and
 predictions with different numberings. The pixels of each pair of values are counted once, and every
-option is tried on these counts. Those that are printed are then scored, as if they were passed.
+option is tried on these counts. The printed ones are then scored as if they were passed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from segiou.scoring.pair import PairScorer
 from segiou.scoring.problems import may_be_ids, one_class_text
 from segiou.scoring.trials import SAMPLE, mean_lines, sampled, scored
 
-#: Most classes of which each in turn is taken to be missing from the predictions.
+#: Most classes for which each in turn is assumed to be missing from the predictions.
 _MOST_LEFT_OUT = 64
 #: Factor by which another numbering must raise the mean IoU.
 _FACTOR = 1.5
@@ -102,7 +102,7 @@ def _one_hot(codes: Sequence[int], number: int) -> NDArray[np.int64]:
 
 
 def color_fits_text(scorer: PairScorer, pairs: Sequence[Pair], command: str = "") -> str:
-    """The options that fit colour masks: presets with all of their colours; empty if none has."""
+    """The options that fit colour masks: presets with all of their colours; empty without any."""
     sample = sampled(pairs, SAMPLE)
     files = [read_values(scorer.truth_source, pair.truth) for pair in sample]
     files += [read_values(scorer.pred_source, pair.pred) for pair in sample]

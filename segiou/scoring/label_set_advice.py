@@ -1,4 +1,4 @@
-"""Advice to choose a label set: the question without one, and the doubt about a wrong one."""
+"""Advice to choose a label set: suggestions without one, and a warning about a wrong one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segiou.scoring.label_set_match import GOOD, LISTED, LabelSetMatch, match_of
 from segiou.scoring.suspicions import MAY_BE_IDS, OF_IDS
 from segiou.scoring.trials import SAMPLE, sampled
 
-#: Number of classes from which it is not a coincidence that all occur.
+#: If a set has at least this many classes and all occur, the match is not a coincidence.
 _CERTAIN = 5
 
 

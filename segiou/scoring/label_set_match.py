@@ -1,4 +1,4 @@
-"""How well label sets match the values and colours of masks."""
+"""Match of label sets with the values and colours of masks."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def mean_iou(matrix: NDArray[Any], truth: NDArray[Any], kept: NDArray[np.bool_])
 
 
 def least_mean(run: Run) -> float | None:
-    """The mean IoU that another numbering must exceed; None if none can, by the pixels of a run."""
+    """The mean IoU that a different numbering must exceed; None if that is impossible."""
     options = run.options
     if not 1 < options.num_classes <= MOST_VALUES or not len(run):
         return None

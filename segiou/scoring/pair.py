@@ -189,7 +189,7 @@ class PairScorer:
         )
 
     def _fits(self, pair: Pair, truth: OpenMask | Problem | None = None) -> Fits | None:
-        """The check that rejects predictions of another shape unread; None if any may fit."""
+        """The check that rejects predictions of a different shape unread; None if any may fit."""
         if not isinstance(truth, OpenMask) or self.reading.resize_pred or self._reader is not None:
             return None
         shape = tuple(truth.values.shape)

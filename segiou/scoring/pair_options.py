@@ -48,7 +48,7 @@ class PairOptions(Options):
         return super().of({**given, "ids": ids if is_path else ids_of(ids)})
 
     def check_beside(self, name: str) -> None:
-        """ValueError if an option that was given is replaced by a table of the pairs."""
+        """ValueError if a table of the pairs replaces a given option."""
         if self.pairs is not None:
             msg = f"pairs names the pairs, so {name} would have no effect; omit one of them"
             raise ValueError(msg)

@@ -73,7 +73,7 @@ def _format_suspicions(files: Sequence[FileContent]) -> Iterator[str]:
 
 
 def _ends(files: Sequence[FileContent]) -> set[int]:
-    """The highest value of each image if all have values without gaps, as ids of objects."""
+    """The highest value of each image if all have values without gaps, like object ids."""
     for file in files:
         if file.what != "values" or file.mask.volume:
             return set()

@@ -59,5 +59,5 @@ def scored(scorer: PairScorer, options: ClassOptions, pairs: Sequence[Pair]) -> 
 
 
 def mean_lines(options: Iterable[tuple[str, float]]) -> list[str]:
-    """Lines of options, each with the mean IoU that it gives."""
+    """Lines of options, each with its mean IoU."""
     return [f"  {text}  # {percent(mean)}" for text, mean in options]

@@ -130,7 +130,7 @@ def test_batches_of_as_many_images_as_classes(classes, dtype):
 def test_one_side_alone_is_hinted_at():
     with pytest.raises(ValueError, match=r"If truth is one-hot, pass truth\.argmax\(0\)"):
         update(channels(TRUTH, 0), PRED)
-    with pytest.raises(ValueError, match="If pred is one-hot or holds scores, pass argmax=0"):
+    with pytest.raises(ValueError, match="If pred is one-hot or contains scores, pass argmax=0"):
         update(TRUTH, channels(PRED, 0))
     with pytest.raises(TypeError, match=r"truth is one-hot along axis 0 .*truth\.argmax\(0\)"):
         update(channels(TRUTH, 0, np.float32), PRED)

@@ -181,7 +181,7 @@ def test_bad_kinds():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,w,w\na_1,1,2\n", "two columns are called 'w'"),
+        ("id,w,w\na_1,1,2\n", "duplicate column 'w'"),
         ("id,w\na_1,1,2\n", "line 2 has more than 2 cells"),
         ('id,w\n"a_1,1\n', "is not valid CSV"),
         ("id,w\n", "has no rows"),

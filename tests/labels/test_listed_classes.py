@@ -42,7 +42,7 @@ def test_classes_are_listed_by_names_and_values(given, expected):
         ("0-99999999", ValueError, "of at most 65536 values"),
         ("1,1", ValueError, "maps to both"),
         ("none,1", ValueError, "only pred_labels may have 'none'"),
-        ([0, "a"], TypeError, "labels must be an integer, as the others, or all of them names"),
+        ([0, "a"], TypeError, "labels must be an integer like the others, or all must be names"),
         ("none", ValueError, "unknown label set 'none'"),
         ("a=,b=1", ValueError, None),
     ],

@@ -259,7 +259,7 @@ def test_faults_of_scores(install, score, evaluate, words):
         ("return 3", "it must return Parts, not int"),
         ("return Parts.of({'x': Field(())}, x=1)", "it must return Parts of 1"),
         ("sizes = sizes[:1]", "sizes must have shape (3, 2) for one image"),
-        ("sizes = sizes * 0.5", "sizes must hold integers"),
+        ("sizes = sizes * 0.5", "sizes must contain integers"),
         ("sizes = sizes.astype(np.uint64) + np.uint64(2**63)", "must be less than 2^63"),
     ],
 )

@@ -41,8 +41,8 @@ def test_what_is_left_out_is_zero_or_no_rows():
     ("given", "error", "text"),
     [
         ({"misses": [1]}, TypeError, "no array 'misses'; it has hits, sizes, cases"),
-        ({"hits": [0.5, 1]}, TypeError, "hits must hold integers"),
-        ({"hits": ["a", "b"]}, TypeError, "hits must hold integers"),
+        ({"hits": [0.5, 1]}, TypeError, "hits must contain integers"),
+        ({"hits": ["a", "b"]}, TypeError, "hits must contain integers"),
         ({"hits": [1, 2, 3]}, ValueError, r"hits must have shape \(2,\)"),
         ({"hits": [1, -2]}, ValueError, "hits must not be negative"),
         ({"sizes": [[1]]}, ValueError, "sizes must have shape"),

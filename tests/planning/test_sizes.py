@@ -127,7 +127,7 @@ def two_classes(second):
 def test_what_a_run_does_not_show_has_no_number():
     flat = sample_sizes(one_class([50] * 6), 0.02)
     assert flat.overall.needed is None
-    said = "The run does not show how many images give mean IoU a 95 % interval of ± 2.00 points."
+    said = "The run does not determine the images for a 95 % interval of ± 2.00 points of mean IoU."
     assert flat.sentences()[0] == said
     absent, rare, perfect = (
         sample_sizes(two_classes(second), 0.02, class_names=["road", "car"])

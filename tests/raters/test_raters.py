@@ -77,9 +77,9 @@ def test_the_verdict_has_one_direction():
     low, high = (f"{100 * end:.2f}" for end in (row.difference.low, row.difference.high))
     text = " ".join(found.to_text().split())
     assert (
-        "1: m disagrees with these experts more than they do among themselves. Its Dice with them "
-        f"is {100 * row.difference.value:.2f} percentage points lower than their Dice with each "
-        f"other (95 % interval {low} to {high} points lower, 3 cases)." in text
+        "1: m disagrees with these experts more than they disagree with each other. Its Dice with "
+        f"them is {100 * row.difference.value:.2f} percentage points lower than their Dice with "
+        f"each other (95 % interval {low} to {high} points lower, 3 cases)." in text
     )
     assert "+" not in text.partition("pairwise agreement")[0]
 

@@ -40,7 +40,7 @@ class CaseRanks(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRanking(Options):
-    """How models are ranked by the scores of cases; :func:`rank_cases` documents the options."""
+    """Options of a ranking by the scores of cases, documented in :func:`rank_cases`."""
 
     scheme: Scheme = option("aggregate-then-rank", check_choice, get_args(Scheme))
     ties: Ties = option("min", check_choice, get_args(Ties))
@@ -68,7 +68,7 @@ class CaseRanking(Options):
             models, cases = np.nonzero(absent)
             msg = (
                 f"{len(cases)} scores are missing, the first of model {models[0]} in case "
-                f"{cases[0]}; pass missing='drop' to leave these cases out, or a score to use "
+                f"{cases[0]}; pass missing='drop' to skip these cases, or a score to use "
                 "instead, such as missing=0.0"
             )
             raise ValueError(msg)

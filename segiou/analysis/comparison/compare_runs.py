@@ -180,7 +180,7 @@ def compare(
 
 
 def _excluded(common: Common) -> dict[str, str]:
-    """Classes that the means of all models leave out, and why."""
+    """Classes that the means of all models skip, with the reasons."""
     score = common.scores[0].score
     if not score.is_mean or score.include is None:
         return {}
@@ -226,7 +226,7 @@ def _recipes(
 
 
 def _pooled(models: Sequence[Sequence[Counts]]) -> list[Counts]:
-    """Counts of all runs of each model together, as often as all models have the same truth."""
+    """Counts of all runs of each model, repeated so that all models have the same truth."""
     number = math.lcm(*map(len, models))
     return [reduce(add, [*runs] * (number // len(runs))) for runs in models]
 
@@ -302,7 +302,7 @@ class _Compared:
     detect: float | None
     influential: int
     excluded: dict[str, str]
-    """Classes that the means of all models leave out, and why."""
+    """Classes that the means of all models skip, with the reasons."""
     uncommon: dict[str, Any]
     """Attributes of classes that the means leave out."""
 

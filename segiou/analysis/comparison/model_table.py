@@ -254,7 +254,7 @@ class ModelTable(Finding):
             yield Column(f"{head}, interval", limits, 7, score=key)
 
     def _notes(self) -> list[str]:
-        """What bold means, and the classes that the means skip."""
+        """The meaning of bold, and the classes that the means skip."""
         alpha = f"{1 - self.comparisons[0].level:.3g}"
         rule = f"bold: better than every other model, each with Holm-adjusted p < {alpha}"
         if not any(score.best for score in self._every()):

@@ -1,4 +1,4 @@
-"""Models in order, and how stable their ranks are."""
+"""Ranked models, and the stability of their ranks."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def _coverage(ranking: Ranking) -> str:
 
 
 def _false_claim(ranking: Ranking) -> str:
-    """How likely it is false that the first model is best."""
+    """The probability of a false claim that the first model is best."""
     first = [model.name for model in ranking.models if model.rank == ranking.models[0].rank]
     best = first[0] if len(first) == 1 else "a single model"
     return (
@@ -305,7 +305,7 @@ def contest_of(
 def _spread(drawn: Floats, values: Floats, factor: float, freedom: float, units: int) -> Floats:
     """Resamples with the standard error and the t distribution of the interval of a difference.
 
-    Those of few units vary less than the interval says, and would contradict it.
+    Resamples of few units vary less, which would contradict the interval.
     """
     if not 0 < factor < math.inf or math.isnan(freedom):
         factor, freedom = math.sqrt(units / (units - 1)), units - 1.0

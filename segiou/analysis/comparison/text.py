@@ -250,7 +250,7 @@ def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
 
 
 def _is_students(comparison: Comparison, pair: PairComparison) -> bool:
-    """Whether Student's t stands in for the permutations of too few units."""
+    """Whether Student's t replaces the permutations of too few units."""
     few = FEWEST_COMPARED <= comparison.units < FEWEST_PERMUTED
     is_permuted = comparison.method == "permutation" and not comparison.run_scores
     return few and is_permuted and not math.isnan(pair.overall.low)

@@ -115,7 +115,7 @@ def _reference(slices: Slices) -> str:
     if not slices.against:
         return f"The rest are the other {slices._image}s that have a value in the column{over}."
     return (
-        f"The difference is to {slices.against} in columns with this value, and else to the "
+        f"The difference is from {slices.against} in columns with this value, otherwise from the "
         f"rest{over}."
     )
 
@@ -140,7 +140,7 @@ def _values(slices: Slices) -> Iterator[str]:
     """Missing and similar values of columns, and columns without slices."""
     for column, number in slices.missing.items():
         images = plural(number, slices._image)
-        yield f"{column}: {images} without a value, in no slice and in no rest."
+        yield f"{column}: {images} without a value, excluded."
     for column, reason in slices.skipped.items():
         yield f"{column} {reason}: no slices."
     seen: dict[str, Slice] = {}

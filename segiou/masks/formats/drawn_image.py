@@ -92,7 +92,7 @@ def image_size(path: Path) -> tuple[int, int]:
 
 
 def reason(error: Exception) -> str:
-    """The text of an error of a shape."""
+    """The message of an error in a shape."""
     if isinstance(error, ValueError):
         return str(error)
     return f"{error} is missing" if isinstance(error, KeyError) else "unexpected structure"

@@ -24,8 +24,7 @@ from segiou.masks.raw_mask import MaskError
 _SPACE = " \t\r"
 #: Bytes of the longest field of NRRD and MetaImage.
 _LONGEST_FIELD = 500
-#: MetaImage fields that describe voxels and geometry; each has this power of the number of axes as
-#: its number of values.
+#: MetaImage fields of voxels and geometry, and their number of values as a power of that of axes.
 _GEOMETRY = {
     **dict.fromkeys(("NDims", "ElementType", "ElementNumberOfChannels"), 0),
     **dict.fromkeys(

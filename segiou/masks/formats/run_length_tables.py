@@ -29,7 +29,7 @@ _EMPTY = ("", "-1", "nan", "none")
 _ENDINGS = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 _ORDERS = ("columns", "rows")
 _WANTED = "pairs of a start (from 1) and a length"
-#: More changes than these tell the order of runs.
+#: More changes than these determine the order of runs.
 _CLEAR = 32
 
 

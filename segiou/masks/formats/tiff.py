@@ -50,7 +50,7 @@ _MOST_SEGMENT_BYTES = 1 << 28
 _PART_BYTES = 1 << 20
 #: PhotometricInterpretation of colour maps.
 _INDEXED = 3
-#: What remains to be done about a compression that nothing installed decompresses.
+#: The fix if no installed package supports the compression.
 _IMAGECODECS = "pip install imagecodecs"
 _SAVE = "or save it with 8 bits and deflate, in tiles of 256 × 256 or so"
 #: Compressions that tifffile supports without imagecodecs, including none and PackBits.

@@ -187,7 +187,7 @@ def _add_object(numbers: NDArray[Any], area: NDArray[np.bool_], number: int, pat
 def _add_class(
     numbers: NDArray[Any], value: int, combined: dict[tuple[int, ...], int]
 ) -> NDArray[Any]:
-    """Numbers of sets of classes with one class more; new sets get the next numbers."""
+    """Numbers of sets of classes after adding a class; new sets get the next numbers."""
     sets = [*combined]
     present, places = np.unique(numbers, return_inverse=True)
     more = [(*sets[number], value) for number in present.tolist()]

@@ -71,7 +71,7 @@ class Source(Protocol):
         """Mask files: relative path (with ``/``) → full path."""
 
     def stamp(self, path: str) -> Stamp:
-        """A stamp that changes when the file does; cheap after :meth:`find`.
+        """A stamp that changes with the file; cheap after :meth:`find`.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class LocalFolder(Source):
 
 
 def _read_local(path: str) -> tuple[bytes, Stamp]:
-    """The content of a regular file that does not change meanwhile, and its stamp."""
+    """The content of a regular file that does not change during reading, and its stamp."""
     try:
         for _ in range(_TRIES):
             if (content := _read_once(path)) is not None:

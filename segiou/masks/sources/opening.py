@@ -1,4 +1,4 @@
-"""The source at a path or URL, by what is there, and with options that change its masks."""
+"""The source at a path or URL, by its content, and with options that change its masks."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class AreaPlan(Plan):
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
-        """The absolute difference in relation to the area in the truth."""
+        """The absolute difference relative to the area in the truth."""
         score = Score.of_classes(
             "area_error",
             "area error",
@@ -120,7 +120,7 @@ class AreaPlan(Plan):
 
     @property
     def case_quantities(self) -> Mapping[str, Quantity]:
-        """The areas, of which neither direction is better."""
+        """The areas; neither direction is better."""
         return {n: Quantity(n, title, unit="ha", better=None) for n, title in _COLUMNS.items()}
 
     def table(self, counted: Counted) -> ScoreTable:

@@ -1,4 +1,4 @@
-"""The bands that are measured, which counts, scores and the plan refer to."""
+"""The measured bands, for counts, scores and the plan."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class BoundaryPlan(Plan):
         return {"": f"{self.measure.widths[0]}{border}"}
 
     def difference(self, other: Any) -> str:
-        """Describe the differences in options."""
+        """Describe differing options."""
         return str(self.measure.difference(other.measure))
 
     def table(self, counted: Counted) -> ScoreTable:

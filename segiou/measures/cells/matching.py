@@ -99,7 +99,7 @@ class Overlaps:
         return float(ratio(self.shared[chosen].sum(), self.union[chosen].sum() + unpaired))
 
     def best(self, values: Floats) -> NDArray[np.intp]:
-        """The pair of the largest value of each true object; a prediction may occur twice."""
+        """The pair with the largest value of each true object; a prediction may occur twice."""
         order = np.lexsort((self.p, -values, self.t))
         is_first = np.diff(self.t[order], prepend=-1) > 0
         return order[is_first]

@@ -128,7 +128,7 @@ class CellPlan(StructurePlan):
         """Reject more matches than objects."""
         objects = parts["objects"]
         if (objects[..., 2:].max(-1, initial=0) > objects[..., :2].min(-1)).any():
-            msg = "more cells are matched than there are"
+            msg = "more matched cells than cells"
             raise ValueError(msg)
 
     @cached_property

@@ -21,13 +21,13 @@ from segiou.measures.plan import Plan
 from segiou.measures.score import Score
 from segiou.metrics.ratio import Floats, ratio
 
-#: In place of classes: the included classes of no other set.
+#: Stands for the included classes of no other set.
 REST = "rest"
 
 
 @dataclass(frozen=True)
 class ClassSetOptions(Measure):
-    """Mean IoU of named sets of classes, and its harmonic mean over the sets (hIoU).
+    """Mean IoU of named sets of classes, and the harmonic mean of the sets (hIoU).
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def _checked(sets: Any) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
             raise ValueError(msg)
         checked[name] = tuple(members)
     if not checked:
-        msg = f"sets must be {wanted}; there are none"
+        msg = f"sets is empty; expected {wanted}"
         raise ValueError(msg)
     return tuple(checked.items())
 

@@ -72,7 +72,7 @@ def component_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class ComponentOptions(StructureOptions):
-    """Dice and IoU per connected component of the truth, so that small ones weigh the same.
+    """Dice and IoU per connected component of the truth, so small ones weigh the same.
 
     Attributes
     ----------

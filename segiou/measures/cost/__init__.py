@@ -1,4 +1,4 @@
-"""Expected cost: confusions that weigh as a table says."""
+"""Expected cost: confusions weighted by a table."""
 
 from segiou._support import lazy_face
 

@@ -28,13 +28,13 @@ Cost = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class CostOptions(Measure):
-    """Expected cost of a pixel: every confusion of two classes costs what a table says.
+    """Expected cost of a pixel, from a table of costs of confusions.
 
     Attributes
     ----------
     costs : mapping of (str, str) to float, or sequence of (str, str, float)
-        Cost of a pixel by the names of its true and its predicted class, 0 or more. Others cost
-        1, and right pixels nothing.
+        Cost of a pixel by the names of its true and its predicted class, 0 or more. Other
+        confusions cost 1, correct pixels 0.
     balanced : bool
         Whether all classes weigh the same in the overall value, instead of by their pixels.
 
@@ -119,7 +119,8 @@ def _read(path: Path) -> tuple[Cost, ...]:
             try:
                 costs.append((cell_text(true), predicted, float(text)))
             except ValueError:
-                msg = f"{path}: the cost of {true} predicted as {predicted} is {text!r}, no number"
+                what = f"the cost of {true} predicted as {predicted}"
+                msg = f"{path}: {what} must be a number, got {text!r}"
                 raise ValueError(msg) from None
     return tuple(costs)
 

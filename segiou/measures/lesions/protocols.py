@@ -67,7 +67,7 @@ class LesionProtocol:
     tolerance : float, optional
         Tolerance of surface Dice; by default the smallest spacing.
     farthest : float
-        Distance of a whole region that one side lacks.
+        Distance of a whole region in one mask only.
     large : float, optional
         Volume (mm³) from which lesions are large. Means then cover large lesions
         and every false positive, and both bands count every false positive.
@@ -153,7 +153,7 @@ _BRATS_2026: dict[str, dict[str, tuple[int, ...]]] = {
 #: Presets with the values of BraTS 2026; the others are those of 2023.
 _LABELS_2026 = {"gli": "brats2024-gli", "mets": "brats2024-gli", "ped": "brats2024-ped"}
 _LABELS_2026["menrt"] = "binary"
-#: Distance of a region that one side lacks, and of lesions that are not found, in BraTS 2026.
+#: Distance of a region in one mask only, and of lesions without a match, in BraTS 2026.
 BRATS_FARTHEST = 373.0
 #: Prefix of protocols for any structure, before the distance of unmatched components or SKIP.
 COMPONENTS, SKIP = "components-", "skip"
@@ -162,7 +162,7 @@ _NEAREST, _FARTHEST = 1e-3, 1e6
 
 
 def _components_protocol(unmatched: str) -> LesionProtocol:
-    """The protocol that scores unmatched components so; ValueError for an unknown word."""
+    """The protocol with this rule for unmatched components; ValueError for an unknown word."""
     penalty, words = None, "are skipped"
     if unmatched != SKIP:
         try:

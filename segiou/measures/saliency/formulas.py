@@ -225,7 +225,7 @@ def _agreement(tp: Any, fp: Any, inside: Any, size: Any) -> Floats:
 
 
 def _share(top: Any, bottom: Any) -> Floats:
-    """A ratio that is 0 where nothing is there, as in the code of the field."""
+    """A ratio that is 0 if its denominator is 0, as in PySODMetrics."""
     share: Floats = np.divide(top, bottom, out=np.zeros(top.shape), where=bottom != 0)
     return share
 

@@ -109,7 +109,7 @@ class GreyMap:
     def counted(
         self, truth: NDArray[np.bool_], part: tuple[slice, slice], valid: Any
     ) -> tuple[Floats, Ints]:
-        """Values of a part of the map, and how many pixels of each are outside and inside."""
+        """Values of a part of the map, and the number of pixels of each outside and inside."""
         scores = self.scores[part]
         if self.levels is None:
             sides = np.stack([~truth.ravel(), truth.ravel()])

@@ -129,7 +129,7 @@ class SaliencyPlan(Plan):
         """Score one image."""
         if pair.scores is None:
             msg = (
-                "saliency needs maps, but the prediction holds labels; pass scores with "
+                "saliency needs maps, but the prediction contains labels; pass scores with "
                 "threshold=0.5, or files of maps"
             )
             raise ValueError(msg)

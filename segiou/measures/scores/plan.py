@@ -1,4 +1,4 @@
-"""The built-in measure of scores: histograms of each image, what follows, and its table."""
+"""The built-in measure of scores: histograms of each image, derived scores, and their table."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ScoreOptions(Measure):
     Attributes
     ----------
     activation : {"", "softmax", "sigmoid"}
-        What turns the scores into numbers in [0, 1]; empty if they are such numbers.
+        Function that maps the scores to [0, 1]; empty if they are in [0, 1].
     bins : int or "float16"
         As of :class:`segiou.ScoreHistogram`.
     rows : int
@@ -420,8 +420,8 @@ class ScorePlan(Plan):
         """Count the scores of an image."""
         if pair.scores is None:
             msg = (
-                "the measure 'scores' needs scores, but the prediction holds labels; pass scores "
-                "with argmax=AXIS (the class axis) or threshold=T, or files of scores"
+                "the measure 'scores' needs scores, but the prediction contains labels; pass "
+                "scores with argmax=AXIS (the class axis) or threshold=T, or files of scores"
             )
             raise ValueError(msg)
         scores, truth, mask = as_scores(pair.scores), pair.truth, pair.mask

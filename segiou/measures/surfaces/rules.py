@@ -1,4 +1,4 @@
-"""What is measured at surfaces, which rows, measuring and the plan refer to."""
+"""Rules of surface measures, for rows, measuring and the plan."""
 
 from __future__ import annotations
 

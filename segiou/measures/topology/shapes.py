@@ -45,7 +45,7 @@ def skeleton_counts(truth: Any, pred: Any) -> NDArray[np.int64]:
     -----
     clDice: Shit et al., CVPR 2021. Skeleton recall: Kirchhoff et al., ECCV 2024.
     Skeletons are those of ``skimage.morphology.skeletonize``. They depend on the
-    orientation of a mask: flips move clDice by up to .01 in 2-D and .02 in 3-D.
+    orientation of a mask: flips change clDice by up to .01 in 2-D and .02 in 3-D.
 
     Examples
     --------

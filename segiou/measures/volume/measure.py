@@ -173,7 +173,7 @@ class VolumePlan(StructurePlan):
 
     @property
     def case_quantities(self) -> Mapping[str, Quantity]:
-        """Volumes and differences, of which neither direction is better."""
+        """Volumes and differences; neither direction is better."""
         return {
             name: Quantity(
                 name, title.format(self._noun), unit="" if is_ratio else self.unit, better=None

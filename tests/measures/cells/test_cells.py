@@ -199,5 +199,5 @@ def test_impossible_counts_are_refused():
     plan.check(Parts.of(plan.layout, cases=nothing))
     objects = np.zeros((2, 12), int)
     objects[1, :3] = 1, 0, 1
-    with pytest.raises(ValueError, match="more cells are matched than there are"):
+    with pytest.raises(ValueError, match="more matched cells than cells"):
         plan.check(Parts.of(plan.layout, cases=nothing, objects=objects))

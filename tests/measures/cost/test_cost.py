@@ -69,7 +69,7 @@ def test_a_table_of_costs(folders, tmp_path, command):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("truth,background\ntumour,five\n", "the cost of tumour predicted as background is 'five'"),
+        ("truth,background\ntumour,five\n", "background must be a number, got 'five'"),
         ("truth,background\ntumour,-1\n", "the cost of tumour predicted as background must be"),
         ("truth,background\nlesion,1\n", "lesion"),
         ("truth,background\ntumour,1\ntumour,2\n", "is given twice"),

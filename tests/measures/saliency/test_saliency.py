@@ -242,7 +242,7 @@ def test_loops_pass_scores(folders):
     run = segiou.score([truth], [grey / 255], labels=2, threshold=0.5, measures=["saliency"])
     expected = saliency_scores(truth, grey)
     assert run.report().score("s_measure") == pytest.approx(expected["s_measure"])
-    with pytest.raises(ValueError, match="the prediction holds labels"):
+    with pytest.raises(ValueError, match="the prediction contains labels"):
         segiou.score([truth], [grey // 128], labels=2, measures=["saliency"])
     with pytest.raises(ValueError, match="so two classes, not 3 classes"):
         segiou.score([truth], [grey // 128], labels=3, measures=["saliency"])

@@ -115,7 +115,7 @@ def test_loops():
     kept = json.loads(json.dumps(loop.state_dict()))
     again = Evaluator(3, measures=[SOFTMAX], ignore=255).load_state_dict(kept)
     assert again.scores() == loop.scores()
-    with pytest.raises(ValueError, match="holds labels"):
+    with pytest.raises(ValueError, match="contains labels"):
         loop.update(TRUTH[0], TRUTH[0])
 
 
