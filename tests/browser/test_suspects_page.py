@@ -41,6 +41,10 @@ def test_answers_are_kept_counted_and_saved(page, places, tmp_path, until):
     found = segiou.find_suspects(run, reviewed=path)
     assert "\n'=c," in path.read_text()  # no formula
     assert [(r.image, r.verdict) for r in found.regions] == [("=c", "wrong"), ("a,b", "right")]
+    # A busy Chromium sometimes loses what a page has stored, and read back, when it loads the page
+    # again. The page that is loaded again gets exactly what it had stored.
+    stored = page.evaluate("JSON.stringify(localStorage)")
+    page.add_init_script(f"Object.assign(localStorage, {stored})")
     page.reload()
     until(page, "document.querySelector('#review-state').innerText === '2 of 2 reviewed, 1 wrong.'")
 
