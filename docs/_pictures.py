@@ -14,7 +14,7 @@ import numpy as np
 
 import segiou
 from segiou import plots
-from segiou.cli.demo import write_demo
+from segiou.demo import write_demo
 from segiou.plots.style import no_pyplot
 from segiou.report import write_html
 

@@ -54,6 +54,7 @@ ROOMS = (
     "hooks",
     "cli",
     "checks",
+    "demo",
     "explorer",
     "planning",
     "raters",
@@ -67,6 +68,7 @@ FEATURES = (
     "plots",
     "hooks",
     "checks",
+    "demo",
     "explorer",
     "planning",
     "raters",
@@ -409,7 +411,7 @@ PAGE = PAGE_PATH.read_text(encoding="utf-8")
 
 
 @pytest.mark.needs(
-    *("checks", "explorer", "maps", "planning", "raters"),
+    *("checks", "demo", "explorer", "maps", "planning", "raters"),
     *("measures.lesions", "measures.surfaces", "measures.topology"),
 )
 def test_every_file_of_the_page_exists():

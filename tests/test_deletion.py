@@ -36,6 +36,7 @@ MISSING = [
     ([*COMPARE, "--metric=surface_dice"], f"surface_dice {NOT_THERE}"),
     ([*COMPARE, "--metric=cldice"], "segiou measures lists the scores of the installed measures"),
     (["map-accuracy", "a.csv", "--areas", "b.csv"], "map-accuracy needs segiou.maps, which is"),
+    (["demo", "streets"], "demo needs segiou.demo, which is not installed"),
     (["explore", "--no-open"], "explore needs segiou.explorer, which is not installed"),
     (["plan", "a.sqlite", "--half-width=2%"], "plan needs segiou.planning, which is not installed"),
 ]
@@ -77,7 +78,9 @@ def test_what_is_missing_is_named_and_everything_else_works(copy):
     found = json.loads(done.stdout)
     *refused, listed, help_, scored = found["commands"]
     assert "  raters " in listed[1]
-    assert not any(f"  {name} " in listed[1] for name in ("explore", "map-accuracy", "plan"))
+    assert not any(
+        f"  {name} " in listed[1] for name in ("demo", "explore", "map-accuracy", "plan")
+    )
     shown = re.findall(r"(?m)^  (--[a-z-]+)", help_[1])
     assert {"--boundary", "--objects"} <= {*shown}
     assert not {"--surface", "--boundary-tolerance", "--lesions", "--topology"} & {*shown}

@@ -19,6 +19,7 @@ def outputs(notebook):
 
 # The kernel's own machinery warns of what is no concern of ours.
 @pytest.mark.gate
+@pytest.mark.needs("demo", "explorer")
 @pytest.mark.filterwarnings("ignore")
 def test_example_runs_and_its_outputs_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")

@@ -67,6 +67,7 @@ def decoded(path: Path) -> object:
 
 
 @pytest.mark.gate
+@pytest.mark.needs("demo")
 def test_committed_files_are_what_the_script_makes(remade):
     assert files(FIXTURES) == files(remade)
     masks = [name for name in files(remade) if not name.endswith(".jpg")]
@@ -75,6 +76,7 @@ def test_committed_files_are_what_the_script_makes(remade):
 
 
 @pytest.mark.gate
+@pytest.mark.needs("demo")
 def test_committed_photographs_look_like_those_that_the_script_makes(remade):
     # JPEG decoders may round differently.
     photographs = [name for name in files(remade) if name.endswith(".jpg")]

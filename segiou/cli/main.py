@@ -37,23 +37,19 @@ def _run(parsed: Namespace) -> int:
     from importlib import import_module
 
     from segiou.cli import console
+    from segiou.cli.needs import check_needs
     from segiou.cli.options import HOMES
+    from segiou.cli.paths import check_paths, note_written
 
     name = parsed.name_of_command
-    if name != "demo":
-        from segiou.cli.needs import check_needs
-        from segiou.cli.paths import check_paths
-
-        check_paths(parsed)
-        check_needs(parsed)
+    check_paths(parsed)
+    check_needs(parsed)
     module, function = HOMES.get(name, ("segiou.cli.commands", name))
     command = getattr(import_module(module), function)
     _drop_logs()
     with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
         code: int = command(parsed)
     if name in _WRITING:
-        from segiou.cli.paths import note_written
-
         note_written(parsed)
     return code
 

@@ -68,7 +68,7 @@ def _split(line: str) -> tuple[str, str, str]:
 
 #: Module and function of each command outside commands.py. Those of features are in their packages.
 HOMES = {
-    "demo": ("segiou.cli.demo", "demo"),
+    "demo": ("segiou.demo.command", "command"),
     "explore": ("segiou.explorer.command", "command"),
     "help": ("segiou.cli.help_command", "command"),
     "map-accuracy": ("segiou.maps.command", "command"),
@@ -93,8 +93,9 @@ COMMANDS = {
 _FEW, _SHORT = 3, 26
 
 
-_EPILOG = """\
-Run segiou COMMAND --help for a command's options, or segiou demo for a worked example.
+_DEMO = ", or segiou demo for a worked example" if "demo" in COMMANDS else ""
+_EPILOG = f"""\
+Run segiou COMMAND --help for a command's options{_DEMO}.
 
 Exit codes: 0 success, 1 threshold failed (--fail-under, --fail-over, --fail-if-worse), 2 usage
 error, 3 data or file error, 70 unexpected error, 130 interrupted."""

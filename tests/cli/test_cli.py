@@ -243,6 +243,7 @@ def test_inspect_calls_out_what_is_suspicious(inside, name, said):
     assert said in " ".join(done.stdout.split())
 
 
+@pytest.mark.needs("demo")
 @pytest.mark.usefixtures("one_scene")
 def test_demo_writes_scores_and_shows_its_commands(inside, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -265,7 +266,7 @@ def test_demo_writes_scores_and_shows_its_commands(inside, monkeypatch, tmp_path
 def test_help_and_version(inside):
     assert "Exit codes" in inside("--help").stdout
     assert inside("--version").stdout.startswith("segiou ")
-    for command in ("score", "inspect", "labelsets", "demo"):
+    for command in ("score", "inspect", "labelsets", "merge"):
         assert "usage: segiou" in inside(command, "--help").stdout
 
 

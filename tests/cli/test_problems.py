@@ -148,7 +148,7 @@ classes = [
         ["compare", "run", "run", "--resamples", "20"],
         ["inspect", "truth", "--labels", "evil.toml"],
         ["labelsets", "evil.toml"],
-        ["demo", "de\x1b[2Jmo"],
+        pytest.param(["demo", "de\x1b[2Jmo"], marks=pytest.mark.needs("demo")),
     ],
 )
 @pytest.mark.gate

@@ -322,7 +322,7 @@ def test_findings_take_their_format_from_their_ending(capsys, tmp_path):
         (["score", "", "no-pred", "--labels", "2"], "TRUTH is empty; is a shell variable unset?"),
         (["score", "no-truth", "", "--labels", "2"], "PRED is empty"),
         (["compare", "no-a", ""], "MODEL is empty"),
-        (["demo", ""], "DIR is empty"),
+        (["inspect", ""], "DIR is empty"),
         (["labelsets", ""], "NAME is empty"),
         *(
             ([*NOWHERE, option, ""], f"{option} is empty; is a shell variable unset?")

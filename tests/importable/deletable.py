@@ -30,6 +30,7 @@ sys.meta_path = [one for one in sys.meta_path if "editable" not in str(one).lowe
 #: Folders, and words of the options, scores and names that each defines.
 WORDS = {
     "checks": r"check_measure|segiou\.checks",
+    "demo": r"segiou demo\b|segiou\.demo",
     "explorer": r"segiou explore\b|segiou\.explore",
     "maps": r"map-accuracy|segiou\.maps",
     "measures.lesions": r"--lesions|lesion_|Lesion\w*Options|measures.lesions",

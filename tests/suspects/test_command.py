@@ -231,6 +231,7 @@ def test_verdicts_on_names_as_files_write_them_are_found(tmp_path):
 
 
 @pytest.mark.gate
+@pytest.mark.needs("demo")
 def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

@@ -18,14 +18,13 @@ from segiou.cli.console import harmless, stdout_width, wants_color, write
 from segiou.scoring.folder import score_folder
 
 
-def demo(parsed: argparse.Namespace) -> int:
+def command(parsed: argparse.Namespace) -> int:
     """Write the scenes, score both models, and show the commands."""
     folders = write_demo(parsed.dir)
     truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
     labels = ("--labels", folders.labels)
-    folder = harmless(parsed.dir)
-    about = f"Wrote synthetic street scenes and two models' predictions to {folder}/"
-    write(f"{wrapped(about, stdout_width())}\n")
+    about = "Wrote synthetic street scenes and two models' predictions to"
+    write(f"{wrapped(f'{about} {harmless(parsed.dir)}/', stdout_width())}\n")
     for pred in (model_a, model_b):
         write("\n")
         _show_command("score", truth, pred, *labels)
@@ -47,9 +46,9 @@ def _show_command(*words: str | Path) -> None:
     write(harmless(f"$ {shlex.join(['segiou', *map(str, words)])}\n"))
 
 
-_SCENES = resources.files("segiou.cli").joinpath("demo.zip").read_bytes()
+_SCENES = resources.files("segiou.demo").joinpath("demo.zip").read_bytes()
 #: The label set; its first line identifies an earlier demo.
-_LABELS = resources.files("segiou.cli").joinpath("streets.toml").read_bytes()
+_LABELS = resources.files("segiou.demo").joinpath("streets.toml").read_bytes()
 _OUR_NAME = re.compile(r"(north|south)_\d{4}\.(png|jpg)")
 
 

@@ -9,8 +9,8 @@ from PIL import Image
 from skimage.color import rgb2lab
 
 import segiou
-from segiou.cli.demo import DemoFolders, write_demo
 from segiou.cli.main import main
+from segiou.demo import DemoFolders, write_demo
 from segiou.labels import load_labels
 
 RARE = [6, 7, 8, 9]
@@ -183,7 +183,7 @@ SIGHTS = {
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_colors_can_be_told_apart(sight):
     # At least 20 in CIELAB (Delta E 1976), as seen with normal sight and, by simulation, others.
-    labels = load_labels(Path(segiou.__file__).parent / "cli" / "streets.toml")
+    labels = load_labels(Path(segiou.__file__).parent / "demo" / "streets.toml")
     rgb = np.array([c.colors[0] for c in labels.classes]) / 255
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ np.transpose(SIGHTS[sight]), 0, 1)

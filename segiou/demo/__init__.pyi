@@ -1,0 +1,1 @@
+from segiou.demo.command import DemoFolders as DemoFolders, write_demo as write_demo
