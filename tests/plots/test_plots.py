@@ -251,28 +251,6 @@ def test_overlapping_channels_have_bars_and_no_matrix(tmp_path):
     assert {p.stem for p in files} == {"class_bars", "accuracy_vs_iou"}
 
 
-def test_overlay_counts_its_pixels():
-    truth = np.array([[1, 1, 0, 9], [1, 0, 0, 9]])
-    pred = np.array([[1, 0, 1, 1], [1, 0, 0, 0]])
-    ax = drawn_without_complaint(plots.overlay(truth, pred, 1, ignore=[9]))
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["TP 2 px", "FN 1 px", "FP 1 px"]
-    covered = [image.get_array()[..., 3] > 0 for image in ax.images[1:]]
-    np.testing.assert_array_equal(covered[0], [[1, 0, 0, 0], [1, 0, 0, 0]])
-    np.testing.assert_array_equal(covered[2], [[0, 0, 1, 0], [0, 0, 0, 0]])
-
-
-def test_overlay_takes_a_photograph_of_the_same_size():
-    truth = np.eye(6, dtype=int)
-    image = np.full((6, 6, 3), 200, np.uint8)
-    ax = drawn_without_complaint(plots.overlay(truth, truth, 1, image=image))
-    assert ax.images[0].get_array()[0, 0] == pytest.approx(0.25 + 0.75 * 200 / 255)
-    with pytest.raises(ValueError, match="resize the image"):
-        plots.overlay(truth, truth, 1, image=image[:3])
-    with pytest.raises(ValueError, match="label images of equal shape"):
-        plots.overlay(truth, truth[:3], 1)
-
-
 def test_names_are_never_read_as_formulas():
     names = ["$x$", "a_b$", r"\frac{"]
     run = segiou.score(TRUTH, TRUTH, labels=names)
@@ -453,12 +431,6 @@ def test_dots_at_the_ends_of_the_axis_are_whole():
 def test_an_empty_matrix_has_an_edge():
     ax = plots.confusion_matrix(segiou.ConfusionMatrix(60).update([0], [0]))
     assert all(spine.get_visible() for spine in ax.spines.values())
-
-
-@pytest.mark.parametrize("label", ["car", 1.5, None, True])
-def test_an_overlay_of_what_is_no_value_is_refused(label):
-    with pytest.raises(TypeError, match="label must be"):
-        plots.overlay([[0, 1]], [[0, 1]], label)
 
 
 def test_methods_draw_kinds_by_their_names(run, comparison):
