@@ -42,12 +42,24 @@ def test_a_pattern_of_folders(tmp_path):
 def test_a_pattern_of_files(tmp_path):
     write_masks(tmp_path / "data", {"a_mask": TRUTH, "a_edges": PRED, "b/c_mask": TRUTH})
     write_masks(tmp_path / "pred", {"a": PRED, "b/c": PRED})
-    for pattern, ids in (("*_mask.png", ("a",)), ("**/*_mask.png", ("a", "c"))):
+    for pattern, ids in (("*_mask.png", ("a",)), ("**/*_mask.png", ("a", "b/c"))):
         run = segiou.score_folder(
             str(tmp_path / "data" / pattern), tmp_path / "pred", labels=2, extra="skip"
         )
-        assert tuple(id.rpartition("/")[2] for id in run.ids) == ids
+        assert run.ids == ids
         assert ious(run) == [1 / 2, 2 / 3]
+
+
+@pytest.mark.parametrize("pattern", ["**/*.png", "**", "**/"])
+def test_a_recursive_pattern_is_as_its_folder(tmp_path, pattern):
+    write_masks(tmp_path / "data", {"1": TRUTH, "b/1": PRED})
+    write_masks(tmp_path / "pred", {"1": PRED, "b/1": PRED})
+    sides = [f"{tmp_path}/{side}/{pattern}" for side in ("data", "pred")]
+    runs = [segiou.score_folder(*both, labels=2) for both in (sides, (sides[0], tmp_path / "pred"))]
+    assert [run.ids for run in runs] == [("1", "b/1")] * 2
+    assert ious(runs[0]) == ious(
+        segiou.score_folder(tmp_path / "data", tmp_path / "pred", labels=2)
+    )
 
 
 @pytest.mark.parametrize("pattern", ["*.npz", "*/case_*.npz", "?/case_1.npz"])

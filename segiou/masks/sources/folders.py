@@ -240,7 +240,7 @@ class PatternFolder(LocalFolder):
             else:
                 continue
             name = "/".join(kept)
-            files |= {f"{name}/{path}".rstrip("/"): full for path, full in inner.items()}
+            files |= {f"{name}/{path}".strip("/"): full for path, full in inner.items()}
         check_found(files, self.root)
         return files
 
@@ -255,9 +255,9 @@ def matches(pattern: str) -> dict[str, list[str]]:
         names = Path(path).parts
         if pattern.endswith("/") and not Path(path).is_dir():
             continue
-        # Fixed names below the first open one are omitted, because they are equal everywhere.
+        # Fixed names are omitted, because they are equal everywhere; below `**`, none is fixed.
         same = len(names) == len(parts) and "**" not in parts
-        kept = (p for p, o in zip(names, is_open, strict=False) if o) if same else names
+        kept = (p for p, o in zip(names, is_open, strict=False) if o) if same else names[head:]
         open_parts[path] = [*kept]
     return open_parts
 
