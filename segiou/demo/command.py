@@ -54,10 +54,22 @@ _OUR_NAME = re.compile(r"(north|south)_\d{4}\.(png|jpg)")
 
 @dataclass(frozen=True)
 class DemoFolders:
-    """Paths of a demo data set: PNG masks in palette mode, JPEG images, and a label set."""
+    """Paths of a demo data set: PNG masks in palette mode, JPEG images, and a label set.
+
+    Attributes
+    ----------
+    truth : Path
+        Folder of the truth.
+    model_a, model_b : Path
+        Folders of the predictions. Those of the first are smooth and miss rare classes, which
+        the second finds.
+    images : Path
+        Folder of the images.
+    labels : Path
+        File of the label set.
+    """
 
     truth: Path
-    #: Smooth, and misses rare classes; ``model_b`` finds them.
     model_a: Path
     model_b: Path
     images: Path
@@ -66,6 +78,23 @@ class DemoFolders:
 
 def write_demo(directory: str | os.PathLike[str], *, scenes: int = 12) -> DemoFolders:
     """Write a small data set of street scenes, drawn by ``fixtures/demo_scenes.py``.
+
+    Parameters
+    ----------
+    directory : path-like
+        A new or empty folder, or one of an earlier demo, which is replaced.
+    scenes : int
+        Number of images, 1 to 12.
+
+    Returns
+    -------
+    DemoFolders
+        Paths of the folders and of the label set.
+
+    Raises
+    ------
+    FileExistsError
+        If ``directory`` is a file, or a folder with other content.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
