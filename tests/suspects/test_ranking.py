@@ -19,9 +19,10 @@ GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "suspects" / "golden"
 NAMES = ["ground", "tree", "car"]
 
 
-def scored(pairs, labels=None, measures=("suspects",)):
+def scored(pairs, labels=None, measures=("suspects",), argmax=None):
     truths, preds = zip(*pairs, strict=True)
-    return segiou.score([*truths], [*preds], labels=labels or NAMES, measures=measures)
+    labels = labels or NAMES
+    return segiou.score([*truths], [*preds], labels=labels, measures=measures, argmax=argmax)
 
 
 def with_box(rows, columns, value, shape=(20, 30)):
@@ -277,16 +278,34 @@ def test_outputs_have_the_same_regions(pairs):
     assert repr(found) == "<Suspects: 3 of 4 images>"
 
 
-@pytest.mark.parametrize("case", ["missing_object", "edges", "volume", "units_and_models"])
+def test_class_scores_weigh_regions_by_hand():
+    """The larger region is predicted with a smaller margin, so it is second."""
+    truth = np.zeros((20, 30), np.uint8)
+    scores = np.zeros((3, 20, 30))
+    scores[0] = 1
+    scores[:, 2:6, 3:8] = np.reshape([0.05, 0.95, 0], (3, 1, 1))  # 20 pixels
+    scores[:, 10:16, 10:20] = np.reshape([0.4, 0, 0.6], (3, 1, 1))  # 60 pixels
+    first, second = find_suspects(scored([(truth, scores)], argmax=1)).regions
+    assert [(r.suggestion, r.pixels) for r in (first, second)] == [("tree", 20), ("car", 60)]
+    assert (first.margin, second.margin) == pytest.approx((0.9, 0.2))
+    assert first.score == pytest.approx((20 / 600) ** 0.5 * 0.81)
+    assert second.score == pytest.approx((60 / 600) ** 0.5 * 0.04)
+
+
+@pytest.mark.parametrize(
+    "case", ["missing_object", "class_scores", "edges", "volume", "units_and_models"]
+)
 def test_golden_cases(case):
     if not GOLDEN.is_dir():
         pytest.skip("the golden cases are not beside this checkout")
     expected = json.loads((GOLDEN / "expected.json").read_text())[case]
     with np.load(GOLDEN / "cases.npz") as file:
         truth, pred = (file[f"{case}_{side}"] for side in ("truth", "pred"))
+        scores = file[f"{case}_scores"] if case == "class_scores" else None
     run = segiou.score(
         np.where(truth < 0, 255, truth).astype(np.uint8),
-        np.where(pred < 0, 200, pred).astype(np.uint8),
+        np.where(pred < 0, 200, pred).astype(np.uint8) if scores is None else scores,
+        argmax=None if scores is None else 1,
         labels=expected["num_classes"],
         ignore=255,
         unassigned="count",
@@ -305,8 +324,9 @@ def test_golden_cases(case):
         )
         for r in found.regions
     ] == [tuple(row[name] for name in key) for row in expected["ranked"]]
-    scores = [row["score"] for row in expected["ranked"]]
-    assert [r.score for r in found.regions] == pytest.approx(scores, abs=1e-9)
+    for name in ("share", "extent", "whole", "margin", "score"):
+        values = [row[name] for row in expected["ranked"]]
+        assert [getattr(r, name) for r in found.regions] == pytest.approx(values, abs=1e-9)
     without = run_from_counts(run.options, run.images)
     images = find_suspects(without, groups=expected["units"]).images
     assert [one.score for one in images] == pytest.approx(expected["image_scores_of_pairs"])
