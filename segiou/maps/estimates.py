@@ -226,11 +226,11 @@ class _Estimator:
             return math.nan, f"stratum {strata} has one sample unit, so its variance is unknown"
         spread = ((cells - self._means(cells)[:, None, None]) ** 2 * self._counts).sum((1, 2))
         variances = spread / np.maximum(self._n - 1, 1)
-        total = float(self._weights @ np.where(varies, variances, 0.0))
-        is_zero = total <= 1e-24 * float(self._sizes.sum()) ** 2
-        if is_zero and varies.any():
+        # Rounding differs from 0, relative to the cells of each stratum and not to the whole map.
+        differs = varies & (variances > 1e-24 * np.maximum(abs(least), abs(most)) ** 2)
+        if varies.any() and not differs.any():
             return 0.0, "the sample units do not differ, so the standard error is 0"
-        return total, ""
+        return float(self._weights @ np.where(differs, variances, 0.0)), ""
 
     def _estimate(self, value: float, error: float, reason: str) -> Estimate:
         margin = NormalDist().inv_cdf((1 + self._level) / 2) * error

@@ -173,6 +173,12 @@ def test_a_stratum_with_one_sample_unit():
     assert math.isnan(found.users[1].standard_error)
 
 
+def test_a_class_of_a_tiny_share_of_the_map_has_its_standard_error():
+    # One of two units is right: √(0.5 · 0.5 / (2 − 1)), whatever the size of the other class.
+    rare = map_accuracy([[1, 0], [1, 4]], {"rare": 1, "rest": 1e13}).users[0]
+    assert (rare.value, rare.standard_error, rare.reason) == (0.5, pytest.approx(0.5), "")
+
+
 def test_units_that_all_agree():
     found = map_accuracy([[4, 0], [0, 5]], {"a": 5, "b": 5})
     assert (found.overall.value, found.overall.standard_error) == (1.0, 0.0)
