@@ -126,10 +126,11 @@ def krippendorff_alpha(table: Floats) -> Floats:
     -----
     Krippendorff, Content Analysis, chapter 11.
     """
-    totals = table.sum(-1)
+    totals = np.rint(table.sum(-1))  # numbers of votes, whose weights are fractions such as 1/3
     number = totals.sum(-1)
-    agreed = np.trace(table, axis1=-2, axis2=-1)
-    return 1 - ratio((number - 1) * (number - agreed), number**2 - (totals**2).sum(-1))
+    disagreed = np.where(np.eye(table.shape[-1], dtype=bool), 0.0, table).sum((-2, -1))
+    chance = (totals * (number[..., None] - totals)).sum(-1)
+    return 1 - ratio((number - 1) * disagreed, chance)
 
 
 class Staple(NamedTuple):

@@ -49,6 +49,8 @@ def test_agreement_of_three_raters_by_hand():
     assert found == pytest.approx(np.array([[4.0, 1.0], [1.0, 0.0]]))
     assert krippendorff_alpha(found) == pytest.approx(0.0)
     assert np.isnan(krippendorff_alpha(np.diag([6.0, 0.0])))
+    # Six raters and two pixels of one class: votes weigh 1/5, which rounds.
+    assert np.isnan(krippendorff_alpha(coincidences(np.array([[6, 0]]), np.array([2]))))
     assert majority(np.array([[2, 1], [1, 1], [0, 0]])).tolist() == [0, -1, -1]
 
 
