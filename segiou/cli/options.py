@@ -97,8 +97,8 @@ _DEMO = ", or segiou demo for a worked example" if "demo" in COMMANDS else ""
 _EPILOG = f"""\
 Run segiou COMMAND --help for a command's options{_DEMO}.
 
-Exit codes: 0 success, 1 threshold failed (--fail-under, --fail-over, --fail-if-worse), 2 usage
-error, 3 data or file error, 70 unexpected error, 130 interrupted."""
+Exit codes: 0 success, 1 threshold failed, 2 usage error, 3 data or file error, \
+70 unexpected error, 130 interrupted."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

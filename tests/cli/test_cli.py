@@ -264,7 +264,10 @@ def test_demo_writes_scores_and_shows_its_commands(inside, monkeypatch, tmp_path
 
 
 def test_help_and_version(inside):
-    assert "Exit codes" in inside("--help").stdout
+    text = inside("--help").stdout
+    assert "Exit codes" in text
+    commands = text.partition("commands:\n")[2].partition("\n\n")[0].split("\n")
+    assert all(line[2] != " " and len(line) <= 80 for line in commands)  # a line per command
     assert inside("--version").stdout.startswith("segiou ")
     for command in ("score", "inspect", "labelsets", "merge"):
         assert "usage: segiou" in inside(command, "--help").stdout
