@@ -81,8 +81,9 @@ def _measure_parts(measure: ListedMeasure, *, detail: bool) -> Iterator[Part]:
     chosen = Line(f"{lead}: {options}" if options else "no options", "dim")
     yield from (Line(measure.about), GAP, Table(columns), chosen, GAP)
     if detail:
-        yield from _filled(_plain(measure.details).split("\n")[2:])
-        yield from (GAP, Line(f"defined by {measure.source} ({measure.package})"))
+        if details := _plain(measure.details).partition("\n\n")[2]:
+            yield from (*_filled(details.split("\n")), GAP)
+        yield (Line(f"defined by {measure.source} ({measure.package})"))
 
 
 def _plain(details: str) -> str:

@@ -274,6 +274,9 @@ def test_one_measure_is_described(command):
     assert "hausdorff_95" in text
     assert "\ntolerances : tuple of float or str\n    Tolerances of surface Dice" in text
     assert "Options:" in text and "---" not in text and "Raises" not in text and "``" not in text
+    code, text, _ = command("measures", "change")  # no options and no details
+    assert code == 0
+    assert "\n\n\n" not in text
     code, _, noted = command("measures", "surface")
     assert code == 2
     assert "did you mean surfaces" in noted
