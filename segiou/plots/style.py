@@ -116,9 +116,28 @@ def _check_size(name: str, value: Any) -> None:
         check_number(name, length, 0.1, 600)
 
 
+def _check_color(name: str, value: Any) -> None:
+    if value is not None and not require("matplotlib.colors").is_color_like(value):
+        msg = f"{name}: expected a colour of matplotlib, such as 'red' or '#0d695b', got {value!r}"
+        raise ValueError(msg)
+
+
+def _check_map(name: str, value: Any) -> None:
+    known = [*require("matplotlib").colormaps]
+    if isinstance(value, str) and value not in known:
+        hint = did_you_mean(value, known) or "; pass a colour map of matplotlib, such as viridis"
+        msg = f"unknown {name} {value!r}{hint}"
+        raise ValueError(msg)
+    if value is not None:
+        kinds = (str, require("matplotlib.colors").Colormap)
+        check_kind(name, value, kinds, "the name of a colour map, or a Colormap")
+
+
 #: Checks of the options that several kinds have.
 _CHECKS: dict[str, Callable[[str, Any], object]] = {
     "ax": _check_axes,
+    "color": _check_color,
+    "cmap": _check_map,
     "figsize": _check_size,
     "limit": partial(check_integer, least=1),
     "bins": partial(check_integer, least=1),

@@ -72,6 +72,8 @@ def test_limits_are_positive_integers(run, comparison, kind, limit, error, text)
         ({"figsize": "big"}, TypeError, "figsize must be .* not str"),
         ({"ax": np.array([None])}, TypeError, r"ax must be axes .* such as axes\[0\], not ndarray"),
         ({"ax": 3}, TypeError, "ax must be axes of matplotlib"),
+        ({"color": "rde"}, ValueError, "color: expected a colour of matplotlib, .* got 'rde'"),
+        ({"color": ["red", "blue"]}, ValueError, "color: expected a colour of matplotlib"),
         ({"metric": None}, TypeError, "metric must be the name of a score, not NoneType"),
         ({"metric": 3}, TypeError, "metric must be the name of a score, not int"),
         ({"intervals": {"road": 1}}, TypeError, "intervals must be a result of run.intervals"),
@@ -80,6 +82,20 @@ def test_limits_are_positive_integers(run, comparison, kind, limit, error, text)
 def test_wrong_options_are_named(run, options, error, text):
     with pytest.raises(error, match=text):
         plots.class_bars(run, **options)
+
+
+@pytest.mark.parametrize("kind", ["confusion_matrix", "model_bars", "pr_curve", "roc_curve"])
+def test_colour_maps_are_checked(run, comparison, kind):
+    source = {"confusion_matrix": run, "model_bars": comparison}.get(kind) or histogram()
+    draw = getattr(plots, kind)
+    with pytest.raises(ValueError, match="unknown cmap 'virids'; did you mean viridis"):
+        draw(source, cmap="virids")
+    with pytest.raises(TypeError, match=r"cmap must be the name of a colour map.*, not int"):
+        draw(source, cmap=3)
+    assert not pyplot.get_fignums()
+    for cmap in ("magma", matplotlib.colormaps["magma"]):
+        draw(source, cmap=cmap)
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize("projection", ["polar", "3d", "hammer"])
