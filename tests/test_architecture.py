@@ -53,6 +53,7 @@ ROOMS = (
     "plots",
     "hooks",
     "cli",
+    "annotations",
     "checks",
     "demo",
     "explorer",
@@ -67,6 +68,7 @@ FEATURES = (
     "geometry",
     "plots",
     "hooks",
+    "annotations",
     "checks",
     "demo",
     "explorer",
@@ -537,6 +539,8 @@ def test_public_names_are_there():
         _ = segiou.Confusion
 
 
+#: Packages without public names.
+WITHOUT_FACE = ("_support", "document", "cli", "annotations")
 #: Prints the packages that are loaded when they are asked for, each by a new import of segiou.
 ATTRIBUTES = """
 import sys
@@ -552,14 +556,14 @@ for package in sys.argv[1:]:
 
 
 def test_public_packages_are_attributes():
-    public = [package for package in PACKAGES if package not in ("_support", "document", "cli")]
+    public = [package for package in PACKAGES if package not in WITHOUT_FACE]
     command = [sys.executable, "-c", ATTRIBUTES, *public]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT.parent)
     assert done.stdout.split() == public
 
 
 def test_faces_say_what_is_public():
-    for package in set(PACKAGES) - {"_support", "document", "cli", "hooks"}:
+    for package in set(PACKAGES) - {*WITHOUT_FACE, "hooks"}:
         module = import_module(f"segiou.{package}")
         assert dir(module) == sorted(module.__all__)
         for name in module.__all__:

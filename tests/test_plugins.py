@@ -185,3 +185,22 @@ def test_a_plugin_that_ends_while_it_is_loaded_is_no_verdict(installed, tmp_path
     places = [str(tmp_path / name) for name in ("a.xyz", "b.xyz")]
     assert main(["score", *places, "--labels", "2"]) not in (0, 1)
     assert "cannot be loaded" in capsys.readouterr().err
+
+
+def test_an_annotation_tool(installed, tmp_path):
+    annotations = SECTION.partition("A file of an annotation tool")[2]
+    entries, module = re.findall(r"```(?:toml|python)\n(.*?)```", annotations, re.DOTALL)
+    installed(module, entries)
+    corners = [1, 1, 4, 1, 4, 3, 1, 3]  # three columns and two rows
+    stands = [{"species": "spruce", "outline": corners}]
+    plot = {"photo": "a.jpg", "height": 4, "width": 5, "stands": stands}
+    file = tmp_path / "survey.json"
+    file.write_text(json.dumps({"plots": [plot, plot | {"photo": "b.jpg", "stands": []}]}))
+    source = segiou.masks.open_source(file)
+    masks = {name: source.read(path)[0] for name, path in source.find().items()}
+    assert masks["a.jpg"].names == ("", "spruce")
+    assert masks["a.jpg"].values.tolist() == [[0] * 5, [0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0] * 5]
+    assert masks["b.jpg"].values.tolist() == [[0] * 5] * 4
+    file.write_text("{}")
+    with pytest.raises(ValueError, match=r"survey.json: is not .* an object with 'plots' \(forest"):
+        segiou.masks.open_source(file).find()

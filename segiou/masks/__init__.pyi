@@ -1,4 +1,5 @@
 from segiou.masks.finding import MASK_SUFFIXES as MASK_SUFFIXES, find_masks as find_masks
+from segiou.masks.formats.drawn_image import DrawnImage as DrawnImage
 from segiou.masks.formats.volumes import (
     geometry_difference as geometry_difference,
     read_volume as read_volume,
@@ -14,6 +15,10 @@ from segiou.masks.read import (
     open_mask as open_mask,
     open_windowed as open_windowed,
     read_mask as read_mask,
+)
+from segiou.masks.sources.annotations import (
+    AnnotationFormat as AnnotationFormat,
+    Annotations as Annotations,
 )
 from segiou.masks.sources.archives import ArchiveFolder as ArchiveFolder
 from segiou.masks.sources.folders import (

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import io
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,35 +13,50 @@ from PIL import Image
 
 from segiou._support.files import os_problem
 from segiou.masks.formats.drawing import Painting, check_size
-from segiou.masks.formats.image_files import SIGNATURE, open_image
+from segiou.masks.formats.image_files import open_image
 from segiou.masks.raw_mask import RawMask
 
 #: Polygons, or an area, for :class:`Painting`.
 Area = list[Any] | NDArray[np.bool_]
 #: Returns the name of a shape and its area in an image of the given size.
 Reader = Callable[[Any, tuple[int, int]], tuple[str, Area]]
-#: Most bytes of a PNG in addition to its pixels.
-_MOST_HEADER = 1 << 16
 #: Errors of Pillow for invalid images.
-_NO_IMAGE = (OSError, SyntaxError, Image.DecompressionBombError)
+NO_IMAGE = (OSError, SyntaxError, Image.DecompressionBombError)
 #: EXIF's orientation, and its values for images that are stored on their side.
 _ORIENTATION, _ON_SIDE = 274, (5, 6, 7, 8)
 
 
 @dataclass(frozen=True)
 class DrawnImage:
-    """An image with its shapes, in drawing order."""
+    """An image with the shapes of an annotation tool.
 
-    #: Height and width, or the image file to take them from.
+    Parameters
+    ----------
+    size : (int, int) or Path
+        Height and width in pixels, or the image file to take them from.
+    shapes : sequence of dict
+        The shapes, from the lowest to the highest.
+    read : callable
+        Returns the class name of a shape and its area in an image of the given size: a boolean
+        array (H, W), or a list of polygons ``[x0, y0, x1, y1, …]``, which are drawn as
+        pycocotools draws them. A ValueError states what is wrong with the shape.
+    polygons : str, optional
+        The tool whose rule draws its polygons, if that is not pycocotools; empty without polygons.
+    """
+
     size: tuple[int, int] | Path
     shapes: Sequence[Any]
-    #: Returns the name of a shape and its area in an image of the given size.
     read: Reader
-    #: The tool whose rule draws its polygons, if that is not pycocotools; empty without polygons.
     polygons: str | None = None
 
     def draw(self) -> RawMask:
-        """Draw the mask: indices of ``names``, 0 outside all shapes."""
+        """Draw the mask.
+
+        Returns
+        -------
+        RawMask
+            Indices of its ``names``, int32 (H, W), and 0 outside all shapes.
+        """
         size = _size_next_to(self.size) if isinstance(self.size, Path) else self.size
         values = {"": 0}
         painting, drawn = Painting(size, 0, np.int32), self.polygons or ""
@@ -85,7 +96,7 @@ def image_size(path: Path) -> tuple[int, int]:
         with open_image(path) as image:
             size = image.height, image.width
             is_on_side = image.getexif().get(_ORIENTATION) in _ON_SIDE
-    except _NO_IMAGE as error:
+    except NO_IMAGE as error:
         msg = f"has no size, because {path} {os_problem(error)}"
         raise ValueError(msg) from error
     return check_size(size[::-1] if is_on_side else size)
@@ -96,32 +107,3 @@ def reason(error: Exception) -> str:
     if isinstance(error, ValueError):
         return str(error)
     return f"{error} is missing" if isinstance(error, KeyError) else "unexpected structure"
-
-
-def png_area(
-    text: Any, corner: Sequence[Any], size: tuple[int, int]
-) -> tuple[NDArray[np.bool_], tuple[int, int]]:
-    """The area of a base64 PNG placed at a corner, and the PNG's size.
-
-    The area is where the PNG is not transparent, or not black if it has no transparency.
-    """
-    left, top = int(corner[0]), int(corner[1])
-    try:
-        data = base64.b64decode(text)
-        if not data.startswith(SIGNATURE):  # Supervisely compresses it again
-            data = zlib.decompressobj().decompress(data, 4 * size[0] * size[1] + _MOST_HEADER)
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-            if min(left, top) < 0 or image.height > size[0] or image.width > size[1]:
-                msg = f"its mask, {image.width} × {image.height} from ({left}, {top}), is outside"
-                raise ValueError(msg)
-            has_alpha = "transparency" in image.info or image.mode.endswith("A")
-            grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
-            part = np.asarray(grey) > 0
-    except (*_NO_IMAGE, TypeError, binascii.Error, zlib.error) as error:
-        # Pillow's text may end with an object of Python.
-        msg = f"its mask is not a base64 PNG: {error}".partition(" <_io.")[0]
-        raise ValueError(msg) from error
-    area = np.zeros(size, dtype=bool)
-    window = area[top : top + part.shape[0], left : left + part.shape[1]]
-    window |= part[: window.shape[0], : window.shape[1]]
-    return area, (part.shape[0], part.shape[1])

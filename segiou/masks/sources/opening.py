@@ -11,7 +11,7 @@ from typing import Any
 
 from segiou._support.arguments import check_path
 from segiou._support.files import Stamp
-from segiou.masks.finding import check_found
+from segiou.masks.finding import MASK_SUFFIXES, check_found
 from segiou.masks.formats.nifti_pairs import as_header
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.reading import STACKED, Reading
@@ -28,7 +28,6 @@ from segiou.masks.sources.folders import (
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
-_TABLES = (".xml", ".csv", ".tsv")
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
 
@@ -70,8 +69,8 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     for part in (path, *path.parents):
         if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
             return _file_of_masks(path, part)
-        if part.name.lower().endswith(_TABLES) and part.is_file() and _has_segments(part):
-            return _file_of_masks(path, part)
+        if part.suffix.lower() not in MASK_SUFFIXES and part.is_file() and _is_annotated(part):
+            return _segment_file(path, part)
     if is_pattern(str(path)) and not path.exists():
         return _pattern_source(str(path))
     # Other folders, which are most, are decided without the code that draws polygons.
@@ -86,15 +85,16 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     return StoreFolder(str(path)) if has_stores(path, files) else LocalFolder(str(as_header(path)))
 
 
-def _has_segments(file: Path) -> bool:
-    """Whether an XML file or a table has the segments of images."""
-    if file.suffix.lower() == ".xml":
-        from segiou.masks.formats.cvat_xml import is_cvat
+def _is_annotated(file: Path) -> bool:
+    from segiou.masks.sources.segment_files import is_annotated
 
-        return is_cvat(file)
-    from segiou.masks.formats.run_length_tables import has_run_lengths
+    return is_annotated(file)
 
-    return has_run_lengths(file)
+
+def _segment_file(path: Path, file: Path) -> Source:
+    from segiou.masks.sources.segment_files import SegmentFile
+
+    return SegmentFile(str(path), str(file))
 
 
 def _pattern_source(pattern: str) -> Source:
@@ -108,15 +108,9 @@ def _pattern_source(pattern: str) -> Source:
 def _file_of_masks(path: Path, file: Path) -> Source:
     """The source for a multi-mask file, a part of one, or a pattern of such files."""
     kind = file.suffix.lower()
-    if kind in _TABLES and not is_pattern(str(file)):
-        from segiou.masks.sources.segment_files import SegmentFile
-
-        return SegmentFile(str(path), str(file))
     is_open = (is_pattern(str(file)) or "{" in file.name) and not file.exists()
     if kind == ".json" and not is_open:
-        from segiou.masks.sources.segment_files import SegmentFile
-
-        return SegmentFile(str(path), str(file))
+        return _segment_file(path, file)
     from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, member_names
 
     if is_open and kind == ".npz" and not _has_shards(str(file)):

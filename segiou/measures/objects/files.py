@@ -16,8 +16,9 @@ from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.colors import packed
 from segiou.masks.raw_mask import MaskError, RawMask, void_value
 from segiou.masks.read import open_mask
+from segiou.masks.sources.annotations import ImageSegments
 from segiou.masks.sources.folders import stamp_of
-from segiou.masks.sources.segment_files import ImageSegments, load_segments, png_path
+from segiou.masks.sources.segment_files import load_segments, png_path
 from segiou.measures.object_mask import ObjectMask, Segments
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from segiou.masks.formats.drawing import check_corners
-from segiou.masks.formats.drawn_image import Area, png_area
+from segiou.annotations.shapes import annotations_of, png_area, polygon_tool
+from segiou.masks.formats.drawing import check_corners, check_size
+from segiou.masks.formats.drawn_image import Area, DrawnImage
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations
 
 #: Widths of LabelMe's lines and points.
 _LINE, _POINT = 10, 5
@@ -18,7 +21,16 @@ _LINE, _POINT = 10, 5
 _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectangle": 4, "mask": 2}
 
 
-def labelme_area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
+def _read(path: Path, data: Any) -> Annotations | None:
+    shapes = data.get("shapes") if isinstance(data, dict) else None
+    if not isinstance(shapes, list):
+        return None
+    size = check_size((data.get("imageHeight"), data.get("imageWidth")))
+    drawn = polygon_tool("Pillow", shapes, "shape_type")
+    return annotations_of([(path.stem, DrawnImage(size, shapes, _area, drawn))])
+
+
+def _area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     """A LabelMe shape, with the pixels that LabelMe draws."""
     kind = shape.get("shape_type") or "polygon"
     least = _CORNERS.get(kind, 3 if kind == "polygon" else 2)
@@ -56,3 +68,6 @@ def _drawn(kind: str, points: NDArray[np.float64], size: tuple[int, int]) -> NDA
         msg = f"unknown shape_type {kind!r:.40}"
         raise ValueError(msg)
     return np.asarray(image) > 0
+
+
+LABELME = AnnotationFormat(_read, form="an object with 'shapes' (LabelMe)")

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from segiou.masks.formats.drawing import check_corners, filled
-from segiou.masks.formats.drawn_image import Area, png_area
+from segiou.annotations.shapes import annotations_of, png_area, polygon_tool
+from segiou.masks.formats.drawing import check_corners, check_size, filled
+from segiou.masks.formats.drawn_image import Area, DrawnImage
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations
 
 
-def supervisely_area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
+def _read(path: Path, data: Any) -> Annotations | None:
+    objects = data.get("objects") if isinstance(data, dict) else None
+    if not isinstance(objects, list):
+        return None
+    known = data["size"] if isinstance(data.get("size"), dict) else {}
+    size = check_size((known.get("height"), known.get("width")))
+    drawn = polygon_tool("OpenCV", objects, "geometryType")
+    return annotations_of([(path.stem, DrawnImage(size, objects, _area, drawn))])
+
+
+def _area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     """A Supervisely object, with the pixels that Supervisely draws."""
     kind = shape.get("geometryType")
     if kind == "bitmap":
@@ -31,3 +44,6 @@ def supervisely_area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     for hole in inner:
         area &= ~filled(hole, size)
     return shape["classTitle"], area
+
+
+SUPERVISELY = AnnotationFormat(_read, form="an object with 'objects' (Supervisely)")

@@ -10,14 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.annotations.shapes import annotations_of
 from segiou.masks.formats.drawing import check_corners
 from segiou.masks.formats.drawn_image import Area, DrawnImage
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations
 
 #: VIA turns circles into polygons with one corner per this many degrees.
 _DEGREES = 5
 
 
-def via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage]:
+def _read(path: Path, data: Any) -> Annotations | None:
+    entries = data.get("_via_img_metadata", data) if isinstance(data, dict) else None
+    images = entries.values() if isinstance(entries, dict) else ()
+    if not all(isinstance(entry, dict) and "regions" in entry for entry in images):
+        return None
+    return annotations_of(_image(entry, path) for entry in images)
+
+
+def _image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage]:
     """A VIA image. VIA does not save its size, so the image must be next to the file."""
     name, regions = entry.get("filename"), entry["regions"]
     if not isinstance(name, str) or not isinstance(regions, (list, dict)):
@@ -63,3 +73,6 @@ def _corners(shape: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.floa
         return np.asarray(corners.round(3))
     msg = f"unsupported shape {kind!r:.40}; expected a polygon, rectangle, circle or ellipse"
     raise ValueError(msg)
+
+
+VIA = AnnotationFormat(_read, form="a project of VIA")

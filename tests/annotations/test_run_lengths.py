@@ -12,8 +12,8 @@ from PIL import Image
 
 import segiou
 from segiou import MaskError
+from segiou.annotations.kaggle import Runs
 from segiou.masks import open_source
-from segiou.masks.formats.run_length_tables import Runs
 from segiou.masks.sources.segment_files import SegmentFile
 from segiou.scoring import inspect_folder
 
@@ -122,8 +122,8 @@ def test_runs_along_rows_are_an_error_until_they_are_declared(images):
 def test_faults_of_tables_are_named(tmp_path, rows, message):
     Image.new("RGB", (20, 12)).save(tmp_path / "i.jpg")
     path = write_csv(tmp_path / "a.csv", [("ImageId", "EncodedPixels"), *rows])
-    source = open_source(path)
     with pytest.raises((MaskError, ValueError), match=message) as caught:
+        source = open_source(path)
         source.read(next(iter(source.find().values())))
     assert str(caught.value).startswith(str(path))
 

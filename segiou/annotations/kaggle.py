@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from segiou._support.table_files import file_rows
 from segiou.masks.finding import files_below, split_ending
 from segiou.masks.formats.drawing import check_size
-from segiou.masks.formats.drawn_image import image_size
+from segiou.masks.formats.drawn_image import DrawnImage, image_size
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations, ImageSegments
 
 #: Names of columns, without signs and in small letters.
 _IMAGES = ("imageid", "image", "id", "img", "imagename", "filename")
@@ -97,7 +99,51 @@ class Row:
     size: tuple[int, int] | Path | None
 
 
-def has_run_lengths(path: Path) -> bool:
+def _read(path: Path, _data: Any) -> Annotations | None:
+    """A table of run lengths, whose classes are numbers, or names."""
+    if not _has_run_lengths(path):
+        return None
+    rows = [*_rows_of(path)]
+    labels, sizes = {row.label for row in rows} - {""}, _sizes_of(rows)
+    fix = f"; put the images into {path.parent}, or add columns height and width"
+    if all(label.isascii() and label.isdigit() and len(label) < 10 for label in labels):
+        images: dict[str, ImageSegments] = {}
+        for row in rows:
+            image = images.setdefault(row.image, ImageSegments(sizes[row.image]))
+            if row.runs is not None:
+                image.segments.append((int(row.label or 1), row.runs))
+        return Annotations(images, [int(label) for label in labels], fix_of_size=fix)
+    shapes: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        several = shapes.setdefault(row.image, [])
+        if row.runs is not None:
+            several.append({"label": row.label, "runs": row.runs})
+    return Annotations(
+        {
+            name: DrawnImage(sizes[name] or path.parent / name, several, _named_runs)
+            for name, several in shapes.items()
+        }
+    )
+
+
+def _sizes_of(rows: Iterable[Row]) -> dict[str, tuple[int, int] | Path | None]:
+    """The size of each image, in any of its rows; ValueError for two sizes of one image."""
+    sizes: dict[str, tuple[int, int] | Path | None] = {}
+    for row in rows:
+        known = sizes.get(row.image)
+        if isinstance(known, tuple) and isinstance(row.size, tuple) and known != row.size:
+            shown = " and ".join(f"{height} × {width}" for height, width in (known, row.size))
+            msg = f"image {row.image!r} has the sizes {shown} (height × width); correct one"
+            raise ValueError(msg)
+        sizes[row.image] = known if isinstance(known, tuple) else row.size or known
+    return sizes
+
+
+def _named_runs(shape: Any, size: tuple[int, int]) -> tuple[str, NDArray[np.bool_]]:
+    return shape["label"], shape["runs"].area(size)
+
+
+def _has_run_lengths(path: Path) -> bool:
     """Whether the header of a table has columns of images and of run lengths."""
     try:
         with path.open("rb") as file:
@@ -123,7 +169,7 @@ def _columns(heads: Sequence[str]) -> dict[str, str]:
     return {what: head for what, head in columns.items() if head}
 
 
-def rows_of(path: Path) -> Iterator[Row]:
+def _rows_of(path: Path) -> Iterator[Row]:
     """The rows of a table; ValueError for one that cannot be read."""
     rows = file_rows(path)
     columns = _columns([*rows[0]]) if rows else {}
@@ -210,3 +256,6 @@ class _Images:
         for path in files:
             images.setdefault(path.stem, []).append(path)
         return images
+
+
+KAGGLE = AnnotationFormat(_read, endings=(".csv", ".tsv"))

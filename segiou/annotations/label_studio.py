@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import listed
+from segiou.annotations.shapes import annotations_of
 from segiou.masks.formats.drawing import check_size
 from segiou.masks.formats.drawn_image import Area, DrawnImage, reason
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations
 
 #: Extensions of images.
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".avif", ".heic")
@@ -22,7 +24,18 @@ _UNLABELLED = ("polygon", "brush", "rectangle", "ellipse", "keypoint", "bitmask"
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
 
 
-def image_of_task(number: int, task: Any, path: Path) -> tuple[str, DrawnImage]:
+def _read(path: Path, data: Any) -> Annotations | None:
+    first = data[0] if isinstance(data, list) and data else None
+    if not isinstance(first, dict):
+        return None
+    is_min = "annotations" not in first
+    if is_min and not first.keys() & {"annotation_id", "annotator"}:
+        return None
+    tasks = map(_as_task, data) if is_min else data
+    return annotations_of(_image_of_task(*task, path) for task in enumerate(tasks, 1))
+
+
+def _image_of_task(number: int, task: Any, path: Path) -> tuple[str, DrawnImage]:
     """The image of a Label Studio task, and its file name."""
     try:
         done = [a for a in task["annotations"] if not a.get("was_cancelled")]
@@ -48,7 +61,7 @@ def _is_shape(kind: str) -> bool:
     return kind.endswith("labels") or kind in _UNLABELLED
 
 
-def as_task(entry: Any) -> Any:
+def _as_task(entry: Any) -> Any:
     """A task of JSON_MIN in the structure of JSON."""
     if not isinstance(entry, dict):
         return entry
@@ -151,3 +164,6 @@ class _Bits:
     def number(self, width: int) -> int:
         """The next bits as a number, the highest first."""
         return int("".join(map(str, self.take(width).tolist())), 2)
+
+
+LABEL_STUDIO = AnnotationFormat(_read, form="Label Studio's list of tasks")

@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 from segiou._support.files import read_text
 from segiou.masks.formats.drawing import check_corners, check_size
 from segiou.masks.formats.drawn_image import Area, DrawnImage
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations
 
 #: Tags of an image that are not shapes.
 _OTHERS = ("tag",)
 
 
-def is_cvat(path: Path) -> bool:
+def _read(path: Path, _data: Any) -> Annotations | None:
+    return Annotations(_images(path)) if _is_cvat(path) else None
+
+
+def _is_cvat(path: Path) -> bool:
     """Whether a file begins as an XML file of CVAT."""
     try:
         with path.open("rb") as file:
@@ -26,7 +31,7 @@ def is_cvat(path: Path) -> bool:
         return False
 
 
-def cvat_images(path: Path) -> dict[str, DrawnImage]:
+def _images(path: Path) -> dict[str, DrawnImage]:
     """The images of a file; ValueError if it cannot be read."""
     text = read_text(path)
     # Neither is needed, and entities may expand without a bound.
@@ -110,3 +115,6 @@ def _mask(shape: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
     area = np.zeros(size, dtype=bool)
     area[top : top + height, left : left + width] = inside.reshape(height, width)
     return area
+
+
+CVAT = AnnotationFormat(_read, endings=(".xml",))

@@ -1,0 +1,1 @@
+"""Files of annotation tools, found by their entry points in ``segiou.annotations``."""
