@@ -41,7 +41,9 @@ def _agreement(
     parsed: argparse.Namespace, folders: Mapping[str, str], on_case: Callable[[RaterCase], None]
 ) -> RaterAgreement:
     """Score the raters, and the model if there is one."""
-    labels = parsed.labels or classes_of_segments(folders.values())
+    labels = parsed.labels
+    if labels is None:
+        labels = classes_of_segments(folders.values())
     if labels is None:
         msg = "--labels is required: a number of classes, a preset or a label file"
         raise ValueError(msg)
@@ -67,6 +69,9 @@ def _named_folders(texts: list[str]) -> Mapping[str, str]:
         name, equals, folder = text.partition("=")
         if not equals or "/" in name:
             name, folder = Path(text).name or Path(text).resolve().name, text
+        if not name or not folder:
+            msg = f"{text!r} lacks a name or a folder; expected NAME=FOLDER or a folder"
+            raise ValueError(msg)
         if name in folders:
             msg = f"two raters are named {name!r}; name them: NAME={folder}"
             raise ValueError(msg)

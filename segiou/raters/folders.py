@@ -131,7 +131,7 @@ def compare_raters(
     segiou.DataError
         If masks cannot be read, or differ in size or geometry; it lists all of them.
     ValueError
-        If there are fewer than two raters or cases.
+        If there are fewer than two raters, or no case of two raters.
 
     Examples
     --------
@@ -147,6 +147,9 @@ def compare_raters(
         check_callable("on_case", on_case, "a function of a case")
     everyone = {**raters, **({} if model is None else {model_name: model})}
     for name, masks in everyone.items():
+        if name == "":
+            msg = "a rater or the model has an empty name; name it, as in NAME=FOLDER"
+            raise ValueError(msg)
         wanted = "a folder, or a mapping of cases to arrays such as {'case 1': mask}"
         check_kind(f"the masks of {name!r}", masks, (str, Path, Mapping), wanted)
     options = ClassOptions.of(labels_of(labels, raters.values()), ignore=ignore)
@@ -185,7 +188,7 @@ def rater_cases(
     # One value per name of a segment, that of the class or of the first rater.
     segments = joined(segments_in(masks).items() for masks in everyone.values())
     wanted = segments | values_of(options.labels)
-    sides = [_Side.of(masks, options, reading, wanted) for masks in everyone.values()]
+    sides = [_Side.of(name, masks, options, reading, wanted) for name, masks in everyone.items()]
     problems: list[Problem] = []
     matched = _matched(sides)
     _check_files(sides, [*matched.values()])
@@ -202,7 +205,8 @@ def rater_cases(
         rows = [row for row in matched.values() if row[number] is not None]
         if len(sides) > 1 and not any(sum(p is not None for p in row) > 1 for row in rows):
             known = listed([id for id, row in matched.items() if row[number] is None], 3)
-            msg = f"{name} has no case of another rater; rename its files, as in {known}"
+            fix = f"; rename its files, as in {known}" if known else ""
+            msg = f"{name} has no case of another rater{fix}"
             raise ValueError(msg)
     for id, paths in matched.items():
         read = [_read(side, path, problems) for side, path in zip(sides, paths, strict=True)]
@@ -223,11 +227,18 @@ class _Side(NamedTuple):
 
     @classmethod
     def of(
-        cls, masks: Masks, options: ClassOptions, reading: Reading, segments: Mapping[str, int]
+        cls,
+        rater: str,
+        masks: Masks,
+        options: ClassOptions,
+        reading: Reading,
+        segments: Mapping[str, int],
     ) -> _Side:
         if isinstance(masks, Mapping):
-            arrays = {str(name): as_label_array(mask, str(name)) for name, mask in masks.items()}
-            return cls({name: name for name in arrays}, lambda name: (arrays[name], None), options)
+            files = {str(name): f"{rater}: {name}" for name in masks}
+            named = zip(files.values(), masks.values(), strict=True)
+            arrays = {path: np.atleast_1d(as_label_array(mask, path)) for path, mask in named}
+            return cls(files, lambda path: (arrays[path], None), options)
         source = read_by(reading, open_source(masks))
         read = partial(_decoded, source, options, reading, segments)
         return cls(files_of(source), read, options, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -45,6 +46,13 @@ def rater_agreement(
     if experts < 2:
         msg = f"expected at least two raters, got {experts}; pass a folder for each"
         raise ValueError(msg)
+    if len(votes) == 1 and groups is None:
+        # Intervals need two cases; an empty one leaves the scores as they are.
+        empty = votes[0]._replace(patterns=votes[0].patterns[:0], pixels=votes[0].pixels[:0])
+        found = rater_agreement(
+            [*votes, empty], [*ids, ""], raters, class_names, model=model, level=level
+        )
+        return replace(found, ids=tuple(ids), missing=_missing(votes, ids, everyone))
     units = units_of(len(votes), groups, ids)
     overlaps = np.stack([case.overlaps(len(class_names)) for case in votes])
     over = _Over(units, level)

@@ -42,14 +42,32 @@ def test_cases_that_a_rater_lacks_are_found_on_either_side(folders):
     (folders / "anna" / "case1.png").unlink()
     (folders / "ben" / "case3.png").unlink()
     both = {name: folders / name for name in ("anna", "ben")}
-    with pytest.raises(ValueError, match="at least 2"):
-        segiou.compare_raters(
-            {**both, "anna": {"case2": ANNA["case2"]}, "ben": {"case2": [[1, 0, 0]]}}, labels=2
-        )
     found = segiou.compare_raters(both, labels=2)
     assert found.ids == ("case1", "case2", "case3")
     assert found.missing == {"anna": ("case1",), "ben": ("case3",)}
     assert found.pairs[0].dice.cases == 1
+
+
+def test_one_case_has_scores_without_intervals():
+    # They differ in the last of three pixels, so Dice of class 1 is 2 · 1 / (1 + 2).
+    one = {"anna": {"case1": [[0, 1, 1]]}, "ben": {"case1": [[0, 1, 0]]}}
+    found = segiou.compare_raters(one, labels=2, model={"case1": [[0, 1, 1]]})
+    assert (found.ids, found.missing) == (("case1",), {})
+    assert (found.agreement.value, found.agreement.cases) == (2 / 3, 1)
+    # Distances of the model are 0 and 1 − 2/3, that of the experts is 1 − 2/3.
+    difference = found.against_model[1].difference
+    assert difference.value == pytest.approx(1 / 6 - 1 / 3)
+    dice = found.pairs[1].dice
+    assert dice.value == pytest.approx(2 / 3)
+    assert np.isnan([found.agreement.low, dice.low, difference.low]).all()
+
+
+def test_errors_in_arrays_name_their_rater():
+    masks = {"anna": {"case1": [[0, 1]]}, "ben": {"case1": [[0, 1, 1]]}}
+    with pytest.raises(segiou.DataError, match="ben: case1: has shape"):
+        segiou.compare_raters(masks, labels=2)
+    with pytest.raises(ValueError, match="empty name"):
+        segiou.compare_raters(dict.fromkeys("ab", ANNA), labels=2, model=ANNA, model_name="")
 
 
 RATERS = "ABC"
@@ -177,11 +195,15 @@ def test_command_refuses_what_cannot_be_scored(folders, capsys):
     assert "at least two raters" in capsys.readouterr().err
     assert main(["raters", place, place, "--labels", "2"]) == 2
     assert "two raters are named 'anna'" in capsys.readouterr().err
+    for nothing in (f"={place}", "x="):
+        assert main(["raters", place, nothing, "--labels", "2"]) == 2
+        assert "expected NAME=FOLDER" in capsys.readouterr().err
     assert main(["raters", place, str(folders / "none"), "--labels", "2"]) == 3
     assert "none" in capsys.readouterr().err
     ben = [str(folders / "ben"), "--labels", "2"]
     for wrong, words in (
         (["--level", "1"], "--level must be between 0 and 1"),
+        (["--labels", "0"], "at least 1, got 0"),
         (["--level", "1e-320"], "--level must be between 0 and 1"),
         (["--overwrite"], "--overwrite has no effect without --consensus"),
         (["--consensus-by", "staple"], "--consensus-by has no effect without --consensus"),
