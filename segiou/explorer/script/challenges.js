@@ -13,7 +13,7 @@ const CHALLENGES = [
     done: "Exactly one half. Equal shapes must share two thirds of each.",
   },
   {
-    id: "three", title: "Three different pairs with IoU 80 %", ask: "Rounded to a whole per cent, with three kinds of error:",
+    id: "three", title: "Three different pairs with IoU 80 %", ask: "Rounded to a whole per cent, with three kinds of error:",
     parts: [
       { name: "the prediction is too small, and nothing else", met: (n) => close(n.iou, 0.8) && n.fp === 0 },
       { name: "the prediction is too large, and nothing else", met: (n) => close(n.iou, 0.8) && n.fn === 0 },
