@@ -39,7 +39,7 @@ def tried_with(version: str, loss: str, fallback: Any = None) -> Callable[[_Func
             except (AttributeError, LookupError, TypeError, ImportError) as error:
                 if not has_warned:
                     has_warned = True
-                    text = f"{loss}, because segiou was tried with {version}: {error}"
+                    text = f"{loss}, because segiou was tested with {version}: {error}"
                     warnings.warn(text, stacklevel=3)
                 return fallback
 

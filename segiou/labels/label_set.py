@@ -124,7 +124,7 @@ class LabelSet:
     def __post_init__(self) -> None:
         for name in _TEXT_KEYS:
             check_kind(name, getattr(self, name), str, "text")
-        wanted = "a sequence of LabelClass; LabelSet.from_names makes them from names"
+        wanted = "a sequence of LabelClass; LabelSet.from_names creates them from names"
         classes = read_several("classes", self.classes, wanted)
         for entry in classes:
             check_kind("classes", entry, LabelClass, wanted)

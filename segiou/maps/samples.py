@@ -152,7 +152,7 @@ def check_sample(counts: NDArray[np.int64], sizes: Floats, names: Sequence[str])
     for h in np.flatnonzero((n == 0) & (sizes > 0)).tolist():
         msg = (
             f"stratum {names[h]!r} has no sample unit; sample every stratum, or merge strata. If "
-            "it is not a class (unclassified, for example), leave it out of areas; for a raster, "
+            "it is not a class (unclassified, for example), omit it from areas; for a raster, "
             "list its value under ignore in the label set (--labels)"
         )
         raise ValueError(msg)

@@ -588,7 +588,7 @@ def test_a_private_part_that_is_gone_warns_once(lightning, monkeypatch):
     from segiou.hooks._frameworks import calling_loops
 
     monkeypatch.delattr("lightning.pytorch.loops.evaluation_loop._EvaluationLoop")
-    with pytest.warns(UserWarning, match="not reported, because segiou was tried with Lightning"):
+    with pytest.warns(UserWarning, match="not reported, because segiou was tested with Lightning"):
         assert list(calling_loops()) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -180,7 +180,7 @@ def best_threshold(
     check_choice("by", by, ("iou", "dice", "fbeta"))
     beta = check_weight("beta", beta)
     if beta != 1 and by != "fbeta":
-        msg = f"beta={beta:g} applies to by='fbeta' only; pass by='fbeta', or leave beta out"
+        msg = f"beta={beta:g} applies to by='fbeta' only; pass by='fbeta', or omit beta"
         raise ValueError(msg)
     values = scores_at(counts, by, beta)
     known = np.asarray(~np.isnan(values).any(-1))

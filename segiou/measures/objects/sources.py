@@ -78,7 +78,7 @@ class ObjectSource(Measure):
         if self.source != "components" and (least or self.merge or self.connectivity):
             msg = (
                 "min_size, merge and connectivity apply to components only; "
-                f"files of source {self.source!r} store object ids. Leave these options out"
+                f"files of source {self.source!r} store object ids. Omit these options"
             )
             raise ValueError(msg)
 

@@ -154,7 +154,7 @@ def _check_widths(widths: tuple[Length, ...], border: bool) -> None:
         msg = f"widths must be positive and finite, got {widths}; a band of width 0 has no voxels"
         raise ValueError(msg)
     if widths and not border:
-        msg = "Boundary IoU counts the border as a boundary; leave out widths or border=False"
+        msg = "Boundary IoU counts the border as a boundary; omit widths or border=False"
         raise ValueError(msg)
 
 

@@ -173,7 +173,7 @@ def masks_of(
     try:
         masks = read_indices(files[0].truth, [file.pred for file in files], readers, largest)
     except PictureError as error:
-        msg = f"{id}: no pictures, since {error}"
+        msg = f"{id}: no pictures, because {error}"
         raise ValueError(msg) from error
     truth, *preds = masks.arrays
     if truth.ndim == 2:

@@ -47,7 +47,7 @@ def test_wrong_kinds(call, text):
         (lambda: SurfaceOptions(("1 px",)), "invalid tolerance"),
         (lambda: SurfaceOptions((-1,)), "must not be negative"),
         (lambda: SurfaceOptions(widths=("1%",)), "widths must be distances"),
-        (lambda: SurfaceOptions(widths=(1,), border=False), "leave out widths"),
+        (lambda: SurfaceOptions(widths=(1,), border=False), "omit widths"),
         (lambda: SurfaceOptions.of("medpi"), "convention must be"),
         (lambda: SurfaceOptions(empty={"dice": (10**400, 0, 0)}), "must be from 0 to 1"),
         (lambda: SurfaceOptions(empty={"hausdorff": (10**400, 0, 0)}), "is too large"),
