@@ -136,7 +136,7 @@ def mask_iou(
     if elementwise:
         shared = np.count_nonzero(ours & theirs, axis=(-2, -1))
     else:
-        shared = _shared(ours, theirs)
+        shared = _intersections(ours, theirs)
         truth_area = truth_area[:, None]
         flags = None if flags is None else flags[:, None]
     whole = truth_area + pred_area - shared
@@ -163,7 +163,7 @@ def _binary(mask: ArrayLike, name: str) -> Mask:
     return array != 0 if array.dtype.kind != "b" else array
 
 
-def _shared(truth: Mask, pred: Mask) -> NDArray[np.int64]:
+def _intersections(truth: Mask, pred: Mask) -> NDArray[np.int64]:
     """Pixels shared by each pair, from matrix products over blocks of the masks."""
     ours, theirs = (side.reshape(len(side), math.prod(side.shape[1:])) for side in (truth, pred))
     total = np.zeros((len(truth), len(pred)), dtype=np.int64)

@@ -106,7 +106,7 @@ def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[
 
     @wraps(function)
     def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
-        args = (*map(_apart, args),)
+        args = (*map(_copied, args),)
         with naming(owner, name, choices=name in _CHOICES):
             return check(owner, function(owner, *args, **kwargs), *args)
 
@@ -114,12 +114,12 @@ def _guarded(name: str, function: Callable[..., Any], check: Check) -> Callable[
     return call
 
 
-def _apart(argument: Any) -> Any:
+def _copied(argument: Any) -> Any:
     """Masks, counts or sums that a measure may write into: those of segiou do not change."""
-    if hasattr(argument, "apart"):
-        return argument.apart()
+    if hasattr(argument, "copied"):
+        return argument.copied()
     if isinstance(argument, list):
-        return [*map(_apart, argument)]
+        return [*map(_copied, argument)]
     is_numbers = isinstance(argument, np.ndarray) or hasattr(argument, "tocsr")
     return argument.copy() if is_numbers else argument
 
@@ -230,7 +230,7 @@ def _guarded_function(owner: Any, score: Score, name: str, function: Any) -> Cal
 
     def call(argument: Any) -> Any:
         with naming(owner, where):
-            values = _checked_values(name, function(_apart(argument)), argument, width)
+            values = _checked_values(name, function(_copied(argument)), argument, width)
             if name in _VALUES and not score.unit and np.isinf(values).any():
                 msg = (
                     "it must return finite numbers, or NaN if the score is undefined, not infinity"

@@ -88,11 +88,10 @@ class MaskPair:
     scores: Any = None
     raster: Raster | None = None
 
-    def apart(self) -> MaskPair:
-        """The same with masks of its own, so that a change reaches no other measure or caller.
+    def copied(self) -> MaskPair:
+        """A copy of the masks, so that a change reaches no other measure or caller.
 
-        Copies, because several libraries refuse arrays that are read-only; scores are too large
-        for that.
+        Several libraries reject read-only arrays, but scores are too large to copy.
         """
         arrays: dict[str, Any] = {
             "truth": np.array(self.truth),

@@ -122,8 +122,8 @@ class Parts:
         self._arrays: dict[str, NDArray[Any]] = dict(arrays)
         self._sizes: dict[str, NDArray[np.int64]] = dict(sizes)
 
-    def apart(self) -> Parts:
-        """The same with arrays of its own."""
+    def copied(self) -> Parts:
+        """A copy with separate arrays."""
         return deepcopy(self)
 
     def of_places(self, layout: Layout, places: Sequence[int]) -> Parts:

@@ -56,9 +56,9 @@ class Counted:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def apart(self) -> Counted:
-        """The same with arrays of its own."""
-        return replace(self, total=self.total.apart(), tally=deepcopy(self.tally))
+    def copied(self) -> Counted:
+        """A copy with separate arrays."""
+        return replace(self, total=self.total.copied(), tally=deepcopy(self.tally))
 
     def values_of(self, score: Score) -> ScoreValues:
         """A score of all images with its intervals; evaluated once.

@@ -253,23 +253,23 @@ class Score(Quantity):
         numbers, ratio, absent_is_zero, **more
             As of :meth:`of_classes`.
         """
-        taken = np.asarray(include, dtype=bool)
+        selected = np.asarray(include, dtype=bool)
 
         def sums(parts: Parts) -> NDArray[Any]:
             counts = np.asarray(numbers(parts))
             return counts.reshape(len(counts), math.prod(counts.shape[1:]))
 
         def evaluate(flat: NDArray[Any]) -> Floats:
-            if not len(taken):
+            if not len(selected):
                 return np.full((*flat.shape[:-1], 1), np.nan)
-            each = flat.shape[-1] // len(taken)
-            values = ratio(flat.reshape(*flat.shape[:-1], len(taken), each))
-            return mean_first(values, taken, absent_is_zero)
+            each = flat.shape[-1] // len(selected)
+            values = ratio(flat.reshape(*flat.shape[:-1], len(selected), each))
+            return mean_first(values, selected, absent_is_zero)
 
         def weights(flat: NDArray[Any]) -> Floats:
-            return weights_of(evaluate(flat)[1:], taken, absent_is_zero)
+            return weights_of(evaluate(flat)[1:], selected, absent_is_zero)
 
-        more = {"include": taken, "weights": weights, **more}
+        more = {"include": selected, "weights": weights, **more}
         return cls(name, title, tuple(names), sums, evaluate, **more)
 
     @classmethod
@@ -352,7 +352,7 @@ class Score(Quantity):
         order = np.argsort(values, axis=0, kind="stable")  # NaN is last
         ordered = np.take_along_axis(values, order, axis=0)
         known = ~np.isnan(ordered)
-        taken = np.ones(len(self.names), bool) if self.include is None else self.include
+        selected = np.ones(len(self.names), bool) if self.include is None else self.include
 
         def evaluate(times: NDArray[Any]) -> Floats:
             if not values.shape[1]:
@@ -363,10 +363,10 @@ class Score(Quantity):
                 often = np.asarray(times)[..., units[order[is_known, k]]]
                 medians.append(quantile(ordered[is_known, k], 0.5, often))
             rows = np.stack(medians, axis=-1)
-            return rows if not self.names else mean_first(rows, taken)
+            return rows if not self.names else mean_first(rows, selected)
 
         def weights(times: NDArray[Any]) -> Floats:
-            return weights_of(evaluate(times)[1:], taken)
+            return weights_of(evaluate(times)[1:], selected)
 
         return replace(self, evaluate=evaluate, weights=weights)
 
@@ -378,18 +378,18 @@ class Score(Quantity):
         keep : ndarray of bool, shape (K,)
             Structures that the mean may cover; undefined ones are excluded.
         """
-        taken = keep if self.include is None else keep & self.include
+        selected = keep if self.include is None else keep & self.include
 
         def evaluate(sums: NDArray[Any]) -> Floats:
-            return mean_first(self.evaluate(sums)[..., 1:], taken)
+            return mean_first(self.evaluate(sums)[..., 1:], selected)
 
         def weights(sums: NDArray[Any]) -> Floats:
-            return weights_of(self.evaluate(sums)[1:], taken)
+            return weights_of(self.evaluate(sums)[1:], selected)
 
         def each(parts: Any) -> Floats:
-            return mean_first(self.of_images(parts)[:, 1:], taken)
+            return mean_first(self.of_images(parts)[:, 1:], selected)
 
-        return replace(self, include=taken, evaluate=evaluate, weights=weights, each=each)
+        return replace(self, include=selected, evaluate=evaluate, weights=weights, each=each)
 
     @property
     def is_mean(self) -> bool:

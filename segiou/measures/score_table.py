@@ -126,7 +126,7 @@ class ScoreTable:
     cases: CaseScores | None = field(default=None, kw_only=True, repr=False, compare=False)
     histogram: ScoreHistogram | None = field(default=None, kw_only=True, repr=False, compare=False)
 
-    def taken(self, rows: Sequence[int]) -> ScoreTable:
+    def with_rows(self, rows: Sequence[int]) -> ScoreTable:
         """The table with some of its rows, in this order.
 
         Parameters

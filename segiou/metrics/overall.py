@@ -43,11 +43,11 @@ def mean(values: Floats, include: Any = None, xp: Any = np) -> Floats:
         values = np.asarray(values)
         if values.dtype.kind not in "biuf" or not values.ndim:
             raise refuse_kind("values", values, "numbers with an axis of classes")
-    taken = ~xp.isnan(values)
+    selected = ~xp.isnan(values)
     if include is not None:
-        taken = xp.where(included(include, values.shape[-1]), taken, False)
-    number = xp.sum(xp.where(taken, 1.0, 0.0), axis=-1)
-    return ratio(xp.sum(xp.where(taken, values, 0.0), axis=-1), number)
+        selected = xp.where(included(include, values.shape[-1]), selected, False)
+    number = xp.sum(xp.where(selected, 1.0, 0.0), axis=-1)
+    return ratio(xp.sum(xp.where(selected, values, 0.0), axis=-1), number)
 
 
 def average(
@@ -87,13 +87,13 @@ def average(
     check_counts(counts)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
     check_choice("average", how, ("macro", "micro", "weighted", "none"))
-    taken = included(include, counts.tp.shape[-1])
+    selected = included(include, counts.tp.shape[-1])
     if how == "macro":
-        return mean(metric(counts), taken)
+        return mean(metric(counts), selected)
     if how == "micro":
-        return metric(counts[..., taken].pooled())[..., 0]
+        return metric(counts[..., selected].pooled())[..., 0]
     if how == "weighted":
-        values, weights = metric(counts), np.where(taken, counts.truth, 0)
+        values, weights = metric(counts), np.where(selected, counts.truth, 0)
         weights = np.where(np.isnan(values), 0, weights)
         return ratio((np.nan_to_num(values) * weights).sum(-1), weights.sum(-1))
     return metric(counts)

@@ -144,8 +144,8 @@ def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None
     """
     check_per_image(per_image)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
-    taken = (per_image.truth > 0) & included(include, per_image.tp.shape[1])
-    return np.where(taken, metric(per_image), np.nan)
+    selected = (per_image.truth > 0) & included(include, per_image.tp.shape[1])
+    return np.where(selected, metric(per_image), np.nan)
 
 
 def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:

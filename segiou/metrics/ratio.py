@@ -67,14 +67,14 @@ def included(include: Any, num_classes: int) -> NDArray[np.bool_]:
     """A checked mask of the classes to average over, (C,) or (..., C); None means all classes."""
     if include is None:
         return np.ones(num_classes, dtype=bool)
-    taken = np.asarray(include)
-    if taken.shape[-1:] != (num_classes,):
+    selected = np.asarray(include)
+    if selected.shape[-1:] != (num_classes,):
         msg = f"include must have one bool per class ({num_classes} classes), got {include!r}"
-        raise TypeError(msg) if not taken.ndim else ValueError(msg)
-    if taken.dtype != np.bool_:
+        raise TypeError(msg) if not selected.ndim else ValueError(msg)
+    if selected.dtype != np.bool_:
         msg = (
-            f"include must be bool, one per class, got {taken.dtype}; "
+            f"include must be bool, one per class, got {selected.dtype}; "
             "for class indices, pass np.isin(np.arange(C), indices)"
         )
         raise TypeError(msg)
-    return taken
+    return selected

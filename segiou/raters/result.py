@@ -262,11 +262,11 @@ def _verdict(row: ModelAgreement, result: RaterAgreement) -> str:
     if math.isnan(value) or math.isnan(low):
         return ""
     model, size = called(result.model), points(abs(value))
-    way, other = ("lower", "higher") if value > 0 else ("higher", "lower")
+    direction, other = ("lower", "higher") if value > 0 else ("higher", "lower")
     ends = (low, high) if value > 0 else (-high, -low)
-    limits = f"{points(ends[0])} to {points(ends[1])} points {way}"
+    limits = f"{points(ends[0])} to {points(ends[1])} points {direction}"
     if ends[0] < 0:
-        limits = f"from {points(-ends[0])} points {other} to {points(ends[1])} points {way}"
+        limits = f"from {points(-ends[0])} points {other} to {points(ends[1])} points {direction}"
     if low > 0 or high < 0:
         more = "more" if low > 0 else "less"
         claim = f"{model} disagrees with these experts {more} than they disagree with each other"
@@ -275,7 +275,7 @@ def _verdict(row: ModelAgreement, result: RaterAgreement) -> str:
     evidence = f"{interval_name(result.level)} {limits}, {plural(cases, 'case')}"
     return (
         f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} percentage "
-        f"points {way} than their Dice with each other ({evidence})."
+        f"points {direction} than their Dice with each other ({evidence})."
     )
 
 

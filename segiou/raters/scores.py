@@ -202,34 +202,34 @@ def _model_agreement(
     overlaps: NDArray[np.int64], experts: int, class_names: Sequence[str], over: _Over
 ) -> tuple[ModelAgreement, ...]:
     """The model, which is last, against the experts, per class."""
-    apart = np.full((len(overlaps), experts + 1, experts + 1, len(class_names)), np.nan)
+    distances = np.full((len(overlaps), experts + 1, experts + 1, len(class_names)), np.nan)
     for index, (a, b) in enumerate(combinations(range(experts + 1), 2)):
         shared, first, second = np.moveaxis(overlaps[:, index], -1, 0)
-        apart[:, a, b] = apart[:, b, a] = 1 - ratio(2 * shared, first + second)
+        distances[:, a, b] = distances[:, b, a] = 1 - ratio(2 * shared, first + second)
     everyone = range(experts)
-    differences = over.means(_excess(apart, experts, everyone))
+    differences = over.means(_excess(distances, experts, everyone))
     return tuple(
-        ModelAgreement(name, differences[c], _expert_test(apart[..., c], experts))
+        ModelAgreement(name, differences[c], _expert_test(distances[..., c], experts))
         for c, name in enumerate(class_names)
     )
 
 
-def _excess(apart: Floats, who: int, panel: Sequence[int]) -> Floats:
+def _excess(distances: Floats, who: int, panel: Sequence[int]) -> Floats:
     """Mean distance of one rater to a panel minus the mean distance within it, per case."""
     pairs = [*combinations(panel, 2)]
-    to_panel = mean(np.stack([apart[:, who, k] for k in panel], axis=-1))
-    within = mean(np.stack([apart[:, a, b] for a, b in pairs], axis=-1))
+    to_panel = mean(np.stack([distances[:, who, k] for k in panel], axis=-1))
+    within = mean(np.stack([distances[:, a, b] for a, b in pairs], axis=-1))
     return to_panel - within
 
 
-def _expert_test(apart: Floats, experts: int) -> ExpertTest:
+def _expert_test(distances: Floats, experts: int) -> ExpertTest:
     """Test whether the model is one more expert, from (N, K, K) distances of a class.
 
     With additive effects of raters, T is exact: each expert's excess over the others has
     the variance that the model's is compared with.
     """
     off = ~np.eye(experts + 1, dtype=bool)
-    complete = apart[~np.isnan(apart[:, off]).any(1)]
+    complete = distances[~np.isnan(distances[:, off]).any(1)]
     if experts < 3:
         return ExpertTest(np.nan, np.nan, experts - 1, "it needs at least three experts")
     if len(complete) < 2:

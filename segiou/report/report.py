@@ -324,7 +324,7 @@ class Report(ReportNumbers):
     def _sorted(self, key: str, *, reverse: bool) -> ScoreTable:
         check_flag("reverse", reverse)
         table = self.class_table
-        return table.taken(row_order(table, key, reverse=bool(reverse)))
+        return table.with_rows(row_order(table, key, reverse=bool(reverse)))
 
     def to_pandas(self) -> pandas.DataFrame:
         """The classes as a :class:`pandas.DataFrame`, indexed by name.

@@ -235,7 +235,7 @@ def _class_tables(
     absent = len(table.rows) - len(kept)
     note = ""
     if absent > _ABSENT_SHOWN:
-        table, note = table.taken(kept), f"{absent} absent classes not shown"
+        table, note = table.with_rows(kept), f"{absent} absent classes not shown"
     yield Table([*_class_columns(report, table, columns, means)], [note], last=int(means))
     groups = report.group_table
     if groups is not None and titled(groups, columns):

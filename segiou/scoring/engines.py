@@ -234,7 +234,7 @@ def check_engine(job: Job, executor: ExecutorLike | None) -> None:
 def open_engine(job: Job, executor: ExecutorLike | None = None) -> Iterator[Engine]:
     """Create the engine, and shut it down if it was created here."""
     if executor is not None:
-        yield _given(executor, job.workers)
+        yield _engine_of(executor, job.workers)
     elif job.dask is not None:
         with _dask_engine(job.dask) as engine:
             yield engine
@@ -359,7 +359,7 @@ def _dask_engine(address: str) -> Iterator[Engine]:
             yield Engine(executor, slots, 0.2, True)
 
 
-def _given(executor: ExecutorLike, workers: int | None) -> Engine:
+def _engine_of(executor: ExecutorLike, workers: int | None) -> Engine:
     renew = None if isinstance(executor, Executor) else executor
     created = executor if isinstance(executor, Executor) else executor()
     check_kind("the result of executor()", created, Executor, "a concurrent.futures.Executor")

@@ -93,10 +93,10 @@ def greys_to_values(
 
 def read_values(source: Source, path: str) -> FileContent | Problem:
     """Count the values of a file, or return its problem."""
-    return or_problem(path, _counted, source, path)
+    return or_problem(path, _count_values, source, path)
 
 
-def _counted(source: Source, path: str) -> FileContent:
+def _count_values(source: Source, path: str) -> FileContent:
     # Local files are read window by window if they are large.
     if not isinstance(source, LocalFolder):
         return _content(path, from_bytes(source.read(path)[0], path))

@@ -129,18 +129,18 @@ def fits_text(
     the options of the scorer itself that were not given.
     """
     sample = sampled(pairs, SAMPLE)
-    pixels = _counted(scorer, sample)
+    pixels = _pixels_of_pairs(scorer, sample)
     if pixels is None:
         return ""
-    given = _given(scorer.header.options, pixels)
+    given = _fit_of_options(scorer.header.options, pixels)
     better = _better(given, [*_fits(scorer.header.options, pixels)], least or 0.0)
-    scored_fits = (_tried(scorer, fit, sample) for fit in better[:_SHOWN])
+    scored_fits = (_with_mean_iou(scorer, fit, sample) for fit in better[:_SHOWN])
     tried = [fit for fit in scored_fits if fit is not None]
     if not (tried or command):
         return ""
     images = plural(len(sample), "image") + f" of {len(pairs)}" * (len(sample) < len(pairs))
     lead = f"Options that fit, with their mean IoU ({images}; none was applied, check the classes)"
-    other = _tried(scorer, given, sample) or given
+    other = _with_mean_iou(scorer, given, sample) or given
     if least is not None:
         lead = (
             f"classes overlap others more than themselves (mean IoU {percent(other.mean_iou)}), as "
@@ -189,13 +189,13 @@ def _better(given: _Fit, fits: Sequence[_Fit], least: float) -> list[_Fit]:
     return sorted(kept, key=lambda fit: -fit.mean_iou)
 
 
-def _tried(scorer: PairScorer, fit: _Fit, pairs: Sequence[Pair]) -> _Fit | None:
+def _with_mean_iou(scorer: PairScorer, fit: _Fit, pairs: Sequence[Pair]) -> _Fit | None:
     """The options with the mean IoU that scoring gives; None if they do not fit."""
     run = scored(scorer, ClassOptions.of(**fit.arguments), pairs)
     return None if run is None else fit._replace(mean_iou=run.report().mean_iou)
 
 
-def _counted(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
+def _pixels_of_pairs(scorer: PairScorer, pairs: Sequence[Pair]) -> _Pixels | None:
     """The pixels of pairs of values; None if files have other problems, names or many values."""
     options = scorer.header.options
     sides = options.labels, options.pred_labels
@@ -226,7 +226,7 @@ def _class_per_value(values: Iterable[int], labels: LabelSet) -> LabelSet:
     return LabelSet("values", tuple(LabelClass(str(v), (v,), colors.get(v, ())) for v in values))
 
 
-def _given(options: ClassOptions, pixels: _Pixels) -> _Fit:
+def _fit_of_options(options: ClassOptions, pixels: _Pixels) -> _Fit:
     """The given options, with undeclared values ignored and counted as missed."""
     known = options.labels.declared_values.union(options.ignore)
     ignored = sorted(pixels.occurring(0) - known)

@@ -46,14 +46,14 @@ _MOST_SHARED = 1 << 16
 _HERE = LocalFolder(".")
 
 
-class _Kept(threading.local):
+class _ThreadMemory(threading.local):
     """Memory that a thread reuses from pair to pair: for one truth and one prediction."""
 
     def __init__(self) -> None:
         self.memory = Scratch(), Scratch()
 
 
-_kept = _Kept()
+_thread = _ThreadMemory()
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PairScorer:
 
     def _score(self, pair: Pair, annotations: dict[str, Any]) -> _Scored:
         with ExitStack() as stack:
-            truth, pred = self.open_pair(stack, pair, _kept.memory, annotations)
+            truth, pred = self.open_pair(stack, pair, _thread.memory, annotations)
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [result for result in (truth, pred) if isinstance(result, Problem)]
             counted = or_problem(pair.pred, self._count, pair, truth, pred)
@@ -203,11 +203,11 @@ class PairScorer:
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         if truth.objects is not None and pred.objects is not None:
             if truth.valid is None and (
-                shared := self._shared(pair, files, truth.objects, pred.objects)
+                shared := self._count_object_ids(pair, files, truth.objects, pred.objects)
             ):
                 return shared
             truth, pred = truth.labelled(), pred.labelled()
-        counted = self._counted(pair, truth, pred)
+        counted = self._confusion(pair, truth, pred)
         measured = self._measured(pair, truth, pred, counted)
         truth.check()
         pred.check()
@@ -233,7 +233,7 @@ class PairScorer:
         with _problem_of(pair.truth if pred.scores is None else pair.pred):
             return self.measured(images)
 
-    def _shared(
+    def _count_object_ids(
         self, pair: Pair, files: ImageFiles, truth: ObjectMask, pred: ObjectMask
     ) -> list[Problem] | _SharedPair | None:
         """The pair without maps of pixels; None if other measures need them."""
@@ -293,7 +293,7 @@ class PairScorer:
         nodata = mask.raster.nodata if mask and mask.raster else None
         return UndeclaredError(undeclared_problem(path, error, self.header.options, unit, nodata))
 
-    def _counted(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
+    def _confusion(self, pair: Pair, truth: OpenMask, pred: OpenMask) -> ConfusionCounts:
         """The confusion matrix; errors name the file."""
         try:
             if truth.sets or pred.sets:

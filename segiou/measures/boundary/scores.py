@@ -172,7 +172,7 @@ def boundary_rows(
     if len(names) != counts.num_classes:
         msg = f"expected {counts.num_classes} class names, got {len(names)}"
         raise ValueError(msg)
-    taken = included(include, len(names))
+    selected = included(include, len(names))
     rows: list[dict[str, Any]] = []
     for measure, width, values in _measured(counts):
         of_classes = values.ndim > 0
@@ -180,8 +180,8 @@ def boundary_rows(
             {
                 "measure": measure,
                 "tolerance": width,
-                "mean": float(mean(values, taken) if of_classes else values),
-                "mean_classes": int((values == values)[taken].sum()) if of_classes else None,
+                "mean": float(mean(values, selected) if of_classes else values),
+                "mean_classes": int((values == values)[selected].sum()) if of_classes else None,
                 "classes": dict(zip(names, values.tolist(), strict=True)) if of_classes else {},
             }
         )

@@ -165,8 +165,8 @@ def object_scores(
         for i, pixels in objects.pixels[0].items()
         if pixels * voxel > chosen.min_volume
     ]
-    taken = {*chain(*partners.values())}
-    alone = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
+    matched = {*chain(*partners.values())}
+    alone = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in matched]
     large = [row for row in lesions if row["volume"] >= (chosen.large or 0.0)]
     scores = {
         **_detection(lesions, alone),

@@ -68,7 +68,7 @@ class ObjectCounts(TableAccumulator):
     """
 
     #: Names of the counts per class.
-    _counted: ClassVar[tuple[str, ...]]
+    _columns: ClassVar[tuple[str, ...]]
     #: Name of the rows, and names of their columns.
     _rows_are: ClassVar[str]
     _row: ClassVar[tuple[str, ...]]
@@ -109,7 +109,7 @@ class ObjectCounts(TableAccumulator):
         self._added_rows: list[Ints] = []
 
     def _empty(self) -> Ints:
-        return np.zeros((self.num_classes, len(self._counted)), dtype=np.int64)
+        return np.zeros((self.num_classes, len(self._columns)), dtype=np.int64)
 
     @property
     def _rows(self) -> Ints:

@@ -185,7 +185,7 @@ class PanopticCounts(ObjectCounts):
     """
 
     _noun = "panoptic counts"
-    _counted = ("tp", "fp", "fn")
+    _columns = ("tp", "fp", "fn")
     _rows_are = "overlaps"
     _row = ("class", "intersection", "union")
     _options = ("protocol",)
@@ -449,13 +449,13 @@ class PanopticCounts(ObjectCounts):
         """
         check_choice("part", part, get_args(Part))
         chosen = {"all": self.include, "things": self._things, "stuff": ~self._things}[part]
-        taken, absent_is_zero = self.include & chosen, self._protocol.absent_is_zero
+        selected, absent_is_zero = self.include & chosen, self._protocol.absent_is_zero
         per_class = self._qualities()
         means = {
-            name: float(mean_first(values, taken, absent_is_zero)[0])
+            name: float(mean_first(values, selected, absent_is_zero)[0])
             for name, values in per_class.items()
         }
-        averaged = taken if absent_is_zero else taken & ~np.isnan(per_class["rq"])
+        averaged = selected if absent_is_zero else selected & ~np.isnan(per_class["rq"])
         return {**means, "classes": int(averaged.sum())}
 
     def summary(self) -> dict[str, Json]:

@@ -167,7 +167,7 @@ class ObjectPlan(Plan):
         # Things come before stuff; the background of volumes is excluded.
         background = {*self._scored.exclude} - {*self.classes.exclude}
         shown = [c for c in range(len(table.rows)) if c not in background]
-        return table.taken(sorted(shown, key=lambda c: not counts.things[c]))
+        return table.with_rows(sorted(shown, key=lambda c: not counts.things[c]))
 
     def _number_columns(
         self, counts: PanopticCounts, parts: Iterable[NDArray[np.bool_]]

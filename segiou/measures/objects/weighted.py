@@ -76,7 +76,7 @@ class InstanceCounts(ObjectCounts):
     """
 
     _noun = "instance counts"
-    _counted = ("fp",)
+    _columns = ("fp",)
     _rows_are = "objects"
     _row = ("value", "size", "tp")
 

@@ -467,7 +467,7 @@ def _measured(table: ScoreTable, section: Section | None) -> dict[str, Any]:
         first = next(column for column in table.columns if not column.unit)
         order = np.argsort(first.values, kind="stable").tolist()
         places = {table.rows[row]: place for place, row in enumerate(order)}
-        table = table.taken(order)
+        table = table.with_rows(order)
         curves = tuple(sorted(curves, key=lambda curve: places[curve.row]))
     about = {"name": table.key, "title": table.title, "about": table.about}
     return {**about, "scores": score_part(table), "curves": curves, "section": section}
