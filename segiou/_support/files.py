@@ -310,10 +310,19 @@ class Stamp(NamedTuple):
         return Stamp(self.size + other.size, f"{self.version} {other.version}")
 
 
+def no_file_problem(path: str | Path) -> str:
+    """Why a path is not that of a file."""
+    return "is not a regular file" if Path(path).exists() else _absence(path)
+
+
+def _absence(path: str | Path | None) -> str:
+    return "is a broken link" if path and Path(path).is_symlink() else "does not exist"
+
+
 def os_problem(error: Exception) -> str:
     """Why a file cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return "does not exist"
+        return _absence(error.filename)
     if isinstance(error, PermissionError):
         return "cannot be read: permission denied"
     if isinstance(error, IsADirectoryError):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from segiou._support.arguments import check_path
+from segiou._support.files import no_file_problem
 from segiou._support.text import did_you_mean, listed, plural
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
 
@@ -97,7 +98,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     root = Path(folder).expanduser()
     if not root.is_dir():
         is_what = UNSUPPORTED.get(root.suffix.lower(), IS_A_FILE)
-        what = is_what if root.exists() else "does not exist"
+        what = is_what if root.is_file() else no_file_problem(root)
         msg = f"{root}: {what}"
         raise ValueError(msg)
     masks = files_below(root, MASK_SUFFIXES)

@@ -118,8 +118,7 @@ def open_mask(path: str | Path) -> RawMask:
     check_path("path", path)
     path = as_header(Path(path).expanduser())
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise MaskError(path, "is not a regular file")
+        _check_regular(path)
         with path.open("rb") as file:
             if file.read(6) == b"\x93NUMPY":
                 from segiou.masks.formats.numpy_files import mapped_npy
@@ -134,6 +133,12 @@ def open_mask(path: str | Path) -> RawMask:
         return from_bytes(data, path)
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
+
+
+def _check_regular(path: Path) -> None:
+    """Raise a MaskError for a pipe or device, whose opening or reading might never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise MaskError(path, "is not a regular file")
 
 
 def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | None:
@@ -162,6 +167,7 @@ def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | No
     """
     check_path("path", path)
     bound = WHOLE_PIXELS if least is None else least
+    _check_regular(Path(path))
     with Path(path).open("rb") as file:
         magic = file.read(6)
     if magic == b"\x93NUMPY":

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._support.arguments import check_path
-from segiou._support.files import FileError, Problem, Stamp
+from segiou._support.files import FileError, Problem, Stamp, no_file_problem
 from segiou._support.optional import PluginError
 from segiou.measures.guard import MeasureError
 from segiou.runs.header import Header, read_count
@@ -181,8 +181,7 @@ def check_local(path: str | Path) -> None:
 def open_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing run file to read it."""
     if not path.is_file():
-        problem = "is not a regular file" if path.exists() else "does not exist"
-        raise RunFileError(path, problem)
+        raise RunFileError(path, no_file_problem(path))
     with explained(path), closing(_connected_for_reading(path)) as connection:
         check_is_run(connection, path)
         yield connection

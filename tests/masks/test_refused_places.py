@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pickle
 import tarfile
 import zipfile
@@ -16,6 +17,7 @@ from PIL import Image
 import segiou
 from segiou.masks import LossyMaskError, MaskError, open_mask, open_source, read_mask, read_volume
 from segiou.masks.read import from_bytes
+from segiou.scoring import inspect_folder
 
 #: Files of JSON, and what the message names.
 JSON = [
@@ -164,3 +166,25 @@ def test_nrrd_headers_with_detached_data_are_read(tmp_path, packed):
     (tmp_path / "a.nhdr").write_text(header)
     with pytest.raises(MaskError, match="expected one file in the same folder"):
         read_volume(tmp_path / "a.nhdr")
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.hdr", "a.npz", "a.zip", "a.parquet", "a.tif"])
+def test_a_pipe_is_refused_and_never_waited_for(name, tmp_path):
+    (folder := tmp_path / "masks").mkdir()
+    os.mkfifo(pipe := folder / name)
+    with pytest.raises(ValueError, match="is not a regular file"):
+        open_source(pipe).find()
+    if name.endswith((".hdr", ".zip", ".parquet")):
+        with pytest.raises(segiou.DataError, match="no mask files"):
+            inspect_folder(folder)
+    else:
+        (problem,) = inspect_folder(folder).problems
+        assert problem.text == "is not a regular file"
+
+
+def test_a_broken_link_is_said_to_be_one(tmp_path):
+    (tmp_path / "a.png").symlink_to("gone.png")
+    (problem,) = inspect_folder(tmp_path).problems
+    assert problem.text == "is a broken link"
+    with pytest.raises(ValueError, match="is a broken link"):
+        open_source(tmp_path / "a.png").find()

@@ -40,6 +40,8 @@ def as_header(path: Path) -> Path:
 def starts_as_volume(header: str | Path) -> bool:
     """Whether a file begins with the size of a header of NIfTI or Analyze."""
     try:
+        if not os.path.isfile(header):  # noqa: PTH113 - opening a pipe would wait for a writer
+            return False
         with Path(header).open("rb") as file:
             return begins_as_volume(file.read(4096))
     except OSError:

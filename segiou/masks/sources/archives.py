@@ -22,7 +22,7 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, os_problem
+from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, no_file_problem, os_problem
 from segiou._support.optional import import_extra
 from segiou.masks.finding import HEADER_SUFFIXES, check_found, is_mask, masks_among, unknown_part
 from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, read_whole
@@ -71,7 +71,7 @@ class ArchiveFolder(Source):
             a name twice.
         """
         if not Path(self.archive).is_file():
-            msg = f"{self.root}: does not exist"
+            msg = f"{self.root}: {no_file_problem(self.archive)}"
             raise ValueError(msg)
         try:
             members = self._members()
@@ -165,6 +165,8 @@ def _headers(names: Iterable[str], members: Mapping[str, list[_Member]]) -> list
 def member_names(file: Path) -> list[str]:
     """Names of the files in a zip archive; none if it cannot be read."""
     try:
+        if not file.is_file():  # opening a pipe would wait for a writer
+            return []
         with zipfile.ZipFile(file) as archive:
             return archive.namelist()
     except Exception:  # noqa: BLE001 - reading it reports the problem
@@ -298,6 +300,9 @@ class ParquetFile(Source):
 
     def find(self) -> dict[str, str]:
         """Masks by the image path in the column, or by the id of the row."""
+        if not Path(self.file).is_file():
+            msg = f"{self.root}: {no_file_problem(self.file)}"
+            raise ValueError(msg)
         column, rows, _ = self._rows(self.root[len(self.file) :].strip("/"))
         if not rows:
             msg = f"{self.root}: has no rows"
