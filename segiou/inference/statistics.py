@@ -85,6 +85,8 @@ class Statistic:
         for part in images.parts():
             if not isinstance(part, Counts):
                 return least
+            if not len(part.tp):  # no image of a slice is in this part
+                continue
             before = score.sums(part)
             for place, classes in ((slice(1, None), every), (slice(1), single)):
                 for changed in _one_pixel(part, classes):

@@ -78,3 +78,19 @@ def test_images_have_the_same_scores_and_about_the_same_limits(monkeypatch, run)
         assert one.gap.high - one.gap.low == pytest.approx(wide, rel=0.15)
     # A slope over groups would be less precise, so trends are over images.
     assert [t.p for t in many.trends] == pytest.approx([t.p for t in few.trends])
+
+
+def test_parts_without_an_image_of_a_slice(monkeypatch):
+    truth = [np.array([[0, 0, 1, 1]])] * 12
+    preds = [np.array([[0, int(i < 6), 1, 1]]) for i in range(12)]
+    ids = [f"{'ab'[i // 6]}{i}" for i in range(12)]
+    every = [dict(zip(ids, masks, strict=True)) for masks in (truth, preds)]
+    run = score(*every, labels=2)
+    whole = slices(run, by="(?P<site>[ab])", groups="none").slices
+    monkeypatch.setattr(units, "_PART", 6)  # three images of two classes
+    assert slices(run, by="(?P<site>[ab])", groups="none").slices == whole
+    a, b = whole
+    # IoU 6/12 and 12/18 of a. The IoU of b with one pixel changed is 12/13, so the limit of half
+    # the mean is at the logit of 1/13 and 13/12 * sqrt(5/6) * 2.5706 above it.
+    assert (a.score, b.score) == (pytest.approx(7 / 12), 1.0)
+    assert b.low == pytest.approx(1 - 0.5 / (1 + 12 * np.exp(-2.5422)), abs=1e-4)
