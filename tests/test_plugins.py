@@ -204,3 +204,64 @@ def test_an_annotation_tool(installed, tmp_path):
     file.write_text("{}")
     with pytest.raises(ValueError, match=r"survey.json: is not .* an object with 'plots' \(forest"):
         segiou.masks.open_source(file).find()
+
+
+TOOL = """
+import numpy as np
+from segiou.masks import AnnotationFormat, Annotations, DrawnImage
+def read(path, data):
+    {read}
+def area(shape, size):
+    {area}
+STANDS = AnnotationFormat(read)
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "words"),
+    [
+        ("return {}", "'stands' of segiou.annotations: the result must be Annotations or None"),
+        ("return Annotations({'a': 1})", "image 'a' must be a DrawnImage, not int"),
+        ("return Annotations({1: DrawnImage((2, 3), [], area)})", "must be text, not int"),
+        ("return data['none']", "cannot be read by the plug-in 'stands' .*: 'none'"),
+        ("return 1 / 0", "division by zero"),
+        ("raise ValueError('has no plots')", "survey.json: has no plots"),
+    ],
+)
+def test_annotation_tools_that_do_not_work_are_named(installed, tmp_path, read, words):
+    entry = '["segiou.annotations"]\nstands = forest_masks:STANDS\n'
+    installed(TOOL.format(read=read, area="pass"), entry)
+    (tmp_path / "survey.json").write_text('{"a": 1}')
+    with pytest.raises(ValueError, match=words) as caught:
+        segiou.masks.open_source(tmp_path / "survey.json").find()
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("size", "area", "words"),
+    [
+        ("(2, 3)", "return 'a', np.ones((2, 3), np.uint8)", r"its area is uint8 of shape \(2, 3\)"),
+        ("(2, 3)", "return 'a', np.ones((3, 2), bool)", r"\(3, 2\); expected bool of .*\(2, 3\)"),
+        ("(2, 3)", "return shape[0]", "shape 1 of 1: 0 is missing"),
+        ("(2, 3)", "return 1 / 0", "shape 1 of 1: unexpected structure"),
+        ("(2, 3)", "return 'a', None", "neither run lengths nor polygons"),
+        ("(2.0, 3)", "return 'a', []", r"invalid size \(height, width\): \(2.0, 3\)"),
+    ],
+)
+def test_shapes_of_annotation_tools_are_checked(installed, tmp_path, size, area, words):
+    entry = '["segiou.annotations"]\nstands = forest_masks:STANDS\n'
+    read = f"return Annotations({{'a': DrawnImage({size}, [{{}}], area)}})"
+    installed(TOOL.format(read=read, area=area), entry)
+    (tmp_path / "survey.json").write_text('{"a": 1}')
+    source = segiou.masks.open_source(tmp_path / "survey.json")
+    with pytest.raises(MaskError, match=words):
+        source.read(source.find()["a"])
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_annotation_tools_that_end_the_process_are_named(installed, tmp_path, end):
+    entry = '["segiou.annotations"]\nstands = forest_masks:STANDS\n'
+    installed(TOOL.format(read=f"raise {end}", area="pass"), entry)
+    (tmp_path / "survey.json").write_text('{"a": 1}')
+    with pytest.raises(RuntimeError, match=r"'stands' of segiou.annotations tried to end the"):
+        segiou.masks.open_source(tmp_path / "survey.json").find()

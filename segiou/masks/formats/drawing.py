@@ -45,6 +45,10 @@ class Painting:
     def add(self, segmentation: Any, value: int) -> None:
         """Set the pixels of a segment: run lengths (a dict), polygons (a list), or an area."""
         if isinstance(segmentation, np.ndarray):
+            if segmentation.dtype != bool or segmentation.shape != self.size:
+                msg = f"its area is {segmentation.dtype} of shape {segmentation.shape}; expected "
+                msg += f"bool of shape {self.size}"
+                raise ValueError(msg)
             self._flat[segmentation.T.ravel()] = value
         elif isinstance(segmentation, dict):
             if "size" in segmentation and check_size(segmentation["size"]) != self.size:

@@ -57,7 +57,8 @@ class DrawnImage:
         RawMask
             Indices of its ``names``, int32 (H, W), and 0 outside all shapes.
         """
-        size = _size_next_to(self.size) if isinstance(self.size, Path) else self.size
+        given = self.size
+        size = _size_next_to(given) if isinstance(given, Path) else check_size(given)
         values = {"": 0}
         painting, drawn = Painting(size, 0, np.int32), self.polygons or ""
         for number, shape in enumerate(self.shapes, 1):
@@ -65,7 +66,7 @@ class DrawnImage:
                 name, area = self._area(shape, size)
                 painting.add(area, values.setdefault(name, len(values)))
                 drawn = "pycocotools" if isinstance(area, list) else drawn
-            except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            except Exception as error:
                 msg = f"shape {number} of {len(self.shapes)}: {reason(error)}"
                 raise ValueError(msg) from error
         return RawMask(painting.mask, "json", "JSON", names=tuple(values), drawn=drawn)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.optional import find_plugin, plugin_names
+from segiou._support.arguments import check_kind
+from segiou._support.optional import find_plugin, no_exit, plugin_names
 from segiou.labels.label_set import VOID_VALUES
 from segiou.masks.formats.drawn_image import DrawnImage
 
@@ -65,6 +67,8 @@ class Annotations:
 
     def __post_init__(self) -> None:
         for name, image in self.images.items():
+            check_kind("the name of an image", name, str, "text")
+            check_kind(f"image {name!r}", image, (DrawnImage, ImageSegments), "a DrawnImage")
             _check_number(name, image)
         segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(self.categories)
@@ -114,8 +118,26 @@ class AnnotationFormat:
     form: str = ""
 
 
-def formats_of(ending: str) -> list[AnnotationFormat]:
-    """The installed formats with this extension, segiou's own first."""
+def formats_of(ending: str) -> dict[str, AnnotationFormat]:
+    """The installed formats with this extension by name, segiou's own first."""
     kind = "annotations"
-    several = [find_plugin(kind, name, AnnotationFormat) for name in plugin_names(kind)]
-    return [one for one in several if ending in one.endings]
+    several = {name: find_plugin(kind, name, AnnotationFormat) for name in plugin_names(kind)}
+    return {name: one for name, one in several.items() if ending in one.endings}
+
+
+def read_by_tools(path: Path, data: Any) -> Annotations | None:
+    """The annotations that the first of the installed formats finds in a file."""
+    for name, one in formats_of(path.suffix.lower()).items():
+        whose = f"the plug-in {name!r} of segiou.annotations"
+        with no_exit(f"{path}: {whose}"):
+            try:
+                contents = one.read(path, data)
+                check_kind("the result", contents, (Annotations, NoneType), "Annotations or None")
+            except ValueError:
+                raise
+            except Exception as error:
+                msg = f"cannot be read by {whose}: {str(error) or type(error).__name__}"
+                raise ValueError(msg) from error
+        if contents is not None:
+            return contents
+    return None

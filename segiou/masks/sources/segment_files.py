@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, read_json
+from segiou._support.optional import no_exit
 from segiou.masks.colors import packed
 from segiou.masks.formats.drawing import Painting, check_size
 from segiou.masks.formats.drawn_image import DrawnImage, image_size
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import open_mask
-from segiou.masks.sources.annotations import Annotations, ImageSegments, formats_of
+from segiou.masks.sources.annotations import Annotations, ImageSegments, formats_of, read_by_tools
 from segiou.masks.sources.coco_files import read_annotations, read_results
 from segiou.masks.sources.folders import Source, stamp_of
 
@@ -92,7 +93,9 @@ class SegmentFile(Source):
             stamp = self.stamp(path)
             kind = Path(self.file).suffix[1:]  # such as csv or xml
             if isinstance(image, DrawnImage):
-                return image.draw()._replace(mode=kind.lower(), kind=kind.upper()), stamp
+                with no_exit(f"{path}: the plug-in that reads its shapes"):
+                    drawn = image.draw()
+                return drawn._replace(mode=kind.lower(), kind=kind.upper()), stamp
             mask = (
                 _png_ids(image, contents, Path(self.file)) if image.png else _drawn(image, contents)
             )
@@ -101,8 +104,8 @@ class SegmentFile(Source):
         except ValueError as error:
             raise MaskError(path, str(error)) from error
         polygons = any(isinstance(segmentation, list) for _, segmentation in image.segments)
-        drawn = "pycocotools" if polygons else ""
-        raw = RawMask(mask, kind.lower(), kind.upper(), drawn=drawn)
+        tool = "pycocotools" if polygons else ""
+        raw = RawMask(mask, kind.lower(), kind.upper(), drawn=tool)
         if image.png:
             return raw._replace(void=contents.free), stamp
         return raw._replace(background=None if contents.covered else contents.free), stamp
@@ -142,7 +145,7 @@ def is_annotated(path: Path) -> bool:
 def load_segments(path: str, stamp: Stamp) -> Annotations:
     """Read a file once; the stamp reveals its changes."""
     if (contents := _load(path, stamp)) is None:
-        several = [*_FORMS, *(one.form for one in formats_of(Path(path).suffix.lower()))]
+        several = [*_FORMS, *(one.form for one in formats_of(Path(path).suffix.lower()).values())]
         forms = f"{', '.join(several[:-1])} or {several[-1]}"
         msg = f"{path}: is not a supported annotation file; expected {forms}"
         raise ValueError(msg)
@@ -159,25 +162,19 @@ def _loaded(path: str, _stamp: Stamp) -> Annotations | None:
     ending = Path(path).suffix.lower()
     try:
         if ending != ".json":
-            return _read_by_tools(Path(path), None)
+            return read_by_tools(Path(path), None)
         data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
             return read_annotations(data)
         if data == []:
             raise ValueError("is an empty list; expected at least one result or task")
-        if (contents := _read_by_tools(Path(path), data)) is not None:
+        if (contents := read_by_tools(Path(path), data)) is not None:
             return contents
         return read_results(data) if isinstance(data, list) else None
     except ValueError as error:
         text = str(error).removeprefix(f"{path} ")
         msg = text if text.startswith(f"{path}: ") else f"{path}: {text}"
         raise ValueError(msg) from error
-
-
-def _read_by_tools(path: Path, data: Any) -> Annotations | None:
-    """The annotations that the first of the installed formats finds in a file."""
-    contents = (one.read(path, data) for one in formats_of(path.suffix.lower()))
-    return next((found for found in contents if found is not None), None)
 
 
 def _drawn(image: ImageSegments, contents: Annotations) -> NDArray[Any]:
