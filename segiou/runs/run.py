@@ -247,7 +247,7 @@ class Run(RunCounts):
         return slices(self, by=by, columns=columns, metric=metric, **options)
 
     def suspects(self, **options: Any) -> Any:
-        """Rank the regions, or images, whose truth to look at first.
+        """Rank the regions, or images, whose truth to review first.
 
         Parameters
         ----------

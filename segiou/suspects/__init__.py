@@ -1,4 +1,4 @@
-"""Which truth masks to look at first: ranked regions and images, page and command."""
+"""Truth masks to review first: ranked regions and images, page and command."""
 
 from segiou._support import lazy_face
 

@@ -1,4 +1,4 @@
-"""The command ``suspects``: which truth masks to look at first."""
+"""The command ``suspects``: truth masks to review first."""
 
 from __future__ import annotations
 

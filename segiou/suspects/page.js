@@ -25,7 +25,7 @@ const review = {
     const wrong = given.filter((verdict) => verdict === "wrong").length;
     byId("review-state").textContent = given.length
       ? `${given.length} of ${data.review.length} reviewed, ${wrong} wrong.`
-      : "Is the truth wrong here? Answer below; the verdicts stay in this browser.";
+      : "Is the truth wrong? Choose a verdict for each region; verdicts stay in this browser.";
     for (const card of all(".suspect")) {
       const verdict = data.review[card.dataset.row][4];
       card.classList.toggle("reviewed", verdict !== "");

@@ -1,4 +1,4 @@
-"""The regions and images whose truth to look at first: numbers, sentences and table."""
+"""The regions and images to review first: numbers, sentences and table."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Reviewed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Suspects(Finding):
-    """Regions and images whose truth to look at first, of :func:`segiou.find_suspects`.
+    """Regions and images whose truth to review first, of :func:`segiou.find_suspects`.
 
     Attributes
     ----------
@@ -240,8 +240,8 @@ def title(result: Suspects) -> str:
     if result.random_sample:
         what = f"a random sample, {what}"
     if result.kept is None:
-        return f"Look at these {image}s first: {what}"
-    return f"Look at these first: {what} ({plural(result.kept, 'region')} kept)"
+        return f"Review these {image}s first: {what}"
+    return f"Review these regions first: {what} ({plural(result.kept, 'region')} stored)"
 
 
 def nothing(result: Suspects) -> str:
@@ -284,7 +284,7 @@ def _share_wrong(result: Suspects) -> str:
     were = "was" if decided == 1 else "were"
     text = f"{done.wrong} of {plural(decided, 'reviewed region')} {were} wrong{unclear}"
     if math.isnan(done.low):
-        return f"{text}; later ones are wrong less often, so use --random-sample for a rate"
+        return f"{text}; later ones are wrong less often, so estimate the rate with --random-sample"
     return f"{text}: {percent(done.share)} ({shown_range(done.low, done.high)}) of those sampled"
 
 
@@ -292,7 +292,7 @@ def _about_verdicts(result: Suspects) -> Iterator[str]:
     if number := result.reviewed.unmatched:
         yield (
             f"not counted: {plural(number, 'verdict')} on regions that this run does not have, "
-            "because every model has its own"
+            "because regions differ between models"
         )
 
 

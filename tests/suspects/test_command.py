@@ -107,7 +107,7 @@ def test_the_page_shows_the_region(folders, capsys):
     claim = page.partition('<p class="claim">')[2].partition("</p>")[0]
     assert re.sub("<.*?>", "", claim) == "labelled wall, predicted car"
     assert claim.count('class="swatch"') == 2  # the colours of both masks
-    assert "with as large a region; rows " in page
+    assert "with a region of at least this size; rows " in page
     assert page.count("<figcaption>photo</figcaption>") == 4
     assert page.count('src="data:image/png;base64,') == 12
     assert "probab" not in page.partition('id="regions"')[2].partition("<script")[0]

@@ -449,7 +449,7 @@ const images = {
 
   factsOf(i) {
     const own = this.columns.slice(1).map(({ title, value, text }) => [title, value(i), text]);
-    return own.map(([title, known, text]) => `${title} ${known === null ? "–" : text(known, i)}`).join(" · ");
+    return own.map(([title, known, text]) => `${title} ${(known === null ? "–" : text(known, i)).replaceAll(" / ", "\u00a0/\u00a0")}`).join(" · ");
   },
 
   // The IoU of a class in an image for each model, as text; a dash if the class is absent.
