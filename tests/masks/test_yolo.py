@@ -176,8 +176,8 @@ def test_other_text_files_are_no_polygons(tmp_path):
     ],
 )
 def test_corners_outside_the_image_are_named(dataset, line, value):
-    (dataset / "labels" / "val" / "b.txt").write_text(line)
-    with pytest.raises(MaskError, match=f"has the coordinate {value} in '{line}'; expected .* 0"):
+    (dataset / "labels" / "val" / "b.txt").write_text(f"\n{line}")
+    with pytest.raises(MaskError, match=f"b.txt: has the coordinate {value} in line 2; expected .* 0"):
         read(dataset / "labels" / "val", "b")
 
 
@@ -228,7 +228,7 @@ def test_one_broken_file_is_named(dataset):
         segiou.score_folder(folder, dataset / "pred", **how)
     (folder / "b.txt").unlink()
     (folder / "b.txt").symlink_to(folder / "nowhere.txt")
-    with pytest.raises(DataError, match=r"b.txt: does not exist"):
+    with pytest.raises(DataError, match=r"b.txt: is a broken link"):
         segiou.score_folder(folder, dataset / "pred", **how)
 
 

@@ -156,8 +156,9 @@ class YoloFolder(Source):
                 raise ValueError(msg)
             size = (shape[0], shape[1]) if image is None else image_size(image)
             # A broken link and a folder are not text; a file that is missing is empty.
-            lines = _lines(Path(path)) if os.path.lexists(path) else ()
-            areas = [_polygon(line, size) for line in lines]
+            lines = read_text(Path(path)).splitlines() if os.path.lexists(path) else ()
+            numbered = ((number, line.strip()) for number, line in enumerate(lines, 1))
+            areas = [_polygon(line, size, number) for number, line in numbered if line]
         except ValueError as error:
             raise MaskError(path, str(error).removeprefix(f"{path}: ")) from error
         # Larger ones first; those of one size in their order.
@@ -190,19 +191,19 @@ def _size(image: Path) -> tuple[int, int] | None:
 
 
 def _polygon(
-    line: str, size: tuple[int, int]
+    line: str, size: tuple[int, int], place: int
 ) -> tuple[str, tuple[slice, slice], NDArray[np.bool_]]:
     """Class number of a line of a file, and the area of its polygon in a window."""
     if not _POLYGON.fullmatch(line):
         is_box = len(line.split()) in (5, 6)
         what = "a box, which has no mask" if is_box else "no polygon"
-        msg = f"has {what}: {line!r:.60}; expected a class and at least three corners"
+        msg = f"has {what} in line {place}: {line!r:.60}; expected a class and at least three corners"
         raise ValueError(msg)
     number, *corners = line.split()
     # An odd number of coordinates ends with the confidence of a prediction.
     pairs = np.array(corners[: len(corners) // 2 * 2], np.float32).reshape(-1, 2)
     if (outside := pairs[(pairs < -_BEYOND) | (pairs > 1 + _BEYOND)]).size:
-        msg = f"has the coordinate {outside[0]:g} in {line!r:.60}; expected numbers from 0 to 1, "
+        msg = f"has the coordinate {outside[0]:g} in line {place}; expected numbers from 0 to 1, "
         msg += "divided by the width and height of the image"
         raise ValueError(msg)
     # In float32 and truncated, as in Ultralytics.
