@@ -177,7 +177,7 @@ def test_other_text_files_are_no_polygons(tmp_path):
 )
 def test_corners_outside_the_image_are_named(dataset, line, value):
     (dataset / "labels" / "val" / "b.txt").write_text(f"\n{line}")
-    with pytest.raises(MaskError, match=f"b.txt: has the coordinate {value} in line 2; expected .* 0"):
+    with pytest.raises(MaskError, match=f"b.txt: has the coordinate {value} in line 2; expected"):
         read(dataset / "labels" / "val", "b")
 
 

@@ -197,7 +197,8 @@ def _polygon(
     if not _POLYGON.fullmatch(line):
         is_box = len(line.split()) in (5, 6)
         what = "a box, which has no mask" if is_box else "no polygon"
-        msg = f"has {what} in line {place}: {line!r:.60}; expected a class and at least three corners"
+        msg = f"has {what} in line {place}: {line!r:.60}; expected a class and at least three "
+        msg += "corners"
         raise ValueError(msg)
     number, *corners = line.split()
     # An odd number of coordinates ends with the confidence of a prediction.
