@@ -17,8 +17,8 @@ from segiou._support.numbers import grouped, is_digits
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
-#: Blanks inside a number, and before its per cent sign.
-_IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d) (?=%)")
+#: Blanks inside a number, before its per cent sign, and after ±.
+_IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d) (?=%)|(?<=±) ")
 
 
 def capital(sentence: str) -> str:
@@ -206,7 +206,7 @@ def _is_abbreviated(short: str, name: str) -> bool:
 
 
 def unbroken(text: str) -> str:
-    r"""Put no-break spaces into numbers and before per cent signs.
+    r"""Put no-break spaces into numbers, before per cent signs and after ±.
 
     >>> unbroken("worst 10 % of 10 000").split(" ")
     ['worst', '10\xa0%', 'of', '10\xa0000']

@@ -102,8 +102,9 @@ def _say(console: Console, text: str, style: str = "", lead: str = "") -> None:
 
 
 def _tied(text: str) -> str:
-    """Do not break numbers at thousands or before a per cent sign."""
-    return printable(text).replace(" %", f"{_WHOLE}%").replace(TIE, _WHOLE)
+    """Do not break numbers at thousands, before a per cent sign or after ±."""
+    whole = printable(text).replace(" %", f"{_WHOLE}%").replace("± ", f"±{_WHOLE}")
+    return whole.replace(TIE, _WHOLE)
 
 
 def _facts(console: Console, part: Facts) -> None:

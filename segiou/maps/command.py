@@ -21,6 +21,7 @@ from segiou.maps.class_areas import class_areas, values_at
 from segiou.maps.estimates import map_accuracy
 from segiou.maps.page import map_html
 from segiou.maps.result import MapAccuracy
+from segiou.maps.samples import areas_by_name
 from segiou.masks.raw_mask import MaskError
 from segiou.scoring.problems import DataError
 
@@ -172,4 +173,8 @@ def _listed_areas(path: str, names: dict[str, str]) -> dict[str, float]:
         if name in areas:
             raise MaskError(path, f"row {number}: {name!r} occurs twice")
         areas[name] = area
+    try:
+        areas_by_name(areas)
+    except ValueError as error:
+        raise MaskError(path, str(error)) from error
     return areas

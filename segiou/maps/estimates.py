@@ -222,8 +222,10 @@ class _Estimator:
         most = np.where(self._possible, cells, -np.inf).max((1, 2))
         varies = (most > least) & (self._sizes > 0)
         if (once := varies & (self._n == 1)).any():
-            strata = listed([self._strata[h] for h in np.flatnonzero(once)])
-            return math.nan, f"stratum {strata} has one sample unit, so its variance is unknown"
+            strata = [self._strata[h] for h in np.flatnonzero(once)]
+            several = "stratum {} has", "strata {} each have"
+            subject = several[len(strata) > 1].format(listed(strata))
+            return math.nan, f"{subject} one sample unit, so its variance is unknown"
         spread = ((cells - self._means(cells)[:, None, None]) ** 2 * self._counts).sum((1, 2))
         variances = spread / np.maximum(self._n - 1, 1)
         # Rounding differs from 0, relative to the cells of each stratum and not to the whole map.

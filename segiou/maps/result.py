@@ -144,9 +144,9 @@ class MapAccuracy(Finding):
 
 def verdict(accuracy: MapAccuracy) -> str:
     """Overall accuracy and kappa in a sentence."""
-    kappa = accuracy.kappa.value
-    margin = shown(accuracy.kappa.margin, COEFFICIENT)
-    coefficient = "" if math.isnan(kappa) else f"; kappa {shown(kappa, COEFFICIENT)} ± {margin}"
+    kappa, margin = (shown(x, COEFFICIENT) for x in (accuracy.kappa.value, accuracy.kappa.margin))
+    coefficient = "" if math.isnan(accuracy.kappa.value) else f"; kappa {kappa}"
+    coefficient += "" if math.isnan(accuracy.kappa.margin) else f" ± {margin}"
     units = plural(int(accuracy.counts.sum()), "sample unit")
     overall = accuracy.overall
     limits = "" if math.isnan(overall.low) else f"{shown_range(overall.low, overall.high)}, "

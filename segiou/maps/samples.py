@@ -59,7 +59,7 @@ def _read_table(
     stratum_names, sizes = areas_by_name(areas)
     names, what, column = stratum_names, "map class", pred
     if strata is not None:
-        names = tuple(sorted({*truth, *pred}, key=lambda name: (name.zfill(20), name)))
+        names = tuple(sorted({*truth, *pred}, key=_by_number_or_name))
         is_column = isinstance(strata, str)
         column = _column(sample, strata) if is_column else _checked(strata, "strata")
         what = "stratum"
@@ -79,6 +79,11 @@ def _read_table(
     counts = np.zeros((len(stratum_names), len(names), len(names)), dtype=np.int64)
     np.add.at(counts, rows, 1)
     return names, stratum_names, counts, sizes
+
+
+def _by_number_or_name(name: str) -> tuple[str, str]:
+    """Sorts values as numbers, and names by their letters."""
+    return (name.zfill(20) if name.isdecimal() else name, name)
 
 
 def _check_size(strata: int, classes: int) -> None:

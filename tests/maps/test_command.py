@@ -48,7 +48,21 @@ def output(capsys, *words):
 def test_areas_beyond_any_map_are_rejected(files, capsys):
     files[1].write_text(AREAS.replace("18000", "1e308"))
     assert run(files[0], "--areas", files[1]) == 3
-    assert "areas['loss'] is 1e+308; expected 0 or a number" in capsys.readouterr().err
+    assert f"{files[1]}: areas['loss'] is 1e+308; expected 0 or a num" in capsys.readouterr().err
+
+
+def test_a_kappa_without_an_error_and_classes_in_strata(files, capsys, monkeypatch):
+    files[0].write_text("map,reference,stratum\nforest,forest,1\nwater,water,2\n")
+    files[1].write_text("class,area\n1,3\n2,1\n")
+    text = output(capsys, files[0], "--areas", files[1], "--strata", "stratum")
+    assert text.startswith("Overall accuracy 100.00 % (2 sample units); kappa 1.0000\n")
+    assert "strata 1 and 2 each have one sample unit" in text
+    assert text.index("\nforest") < text.index("\nwater")
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = sample_text([[2, 1], [1, 2]], ("a", "b"))
+    files[0].write_text(lines)
+    files[1].write_text("class,area\na,3\nb,1\n")
+    assert "±\n" not in output(capsys, files[0], "--areas", files[1])
 
 
 def test_too_many_classes_are_rejected_before_memory_is_used(files, capsys):
