@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from segiou._support.text import unbroken
 from segiou.maps.result import MapAccuracy, table_rows, verdict
 from segiou.report.pages.page import feature_page
 
@@ -12,6 +14,9 @@ def map_html(accuracy: MapAccuracy, facts: dict[str, str]) -> str:
     """The page: scores as bars with whiskers, areas as mapped and as estimated."""
     ends = [area.high for area in accuracy.areas if not math.isnan(area.high)]
     _, *rows = table_rows(accuracy)
+    table: Any = [*accuracy._parts()][-1]
+    # On paper, intervals are broken between their limits.
+    columns = [c._replace(cells=[unbroken(cell) for cell in c.cells]) for c in table.columns]
     context = {
         "accuracy": accuracy,
         "verdict": verdict(accuracy),
@@ -20,7 +25,7 @@ def map_html(accuracy: MapAccuracy, facts: dict[str, str]) -> str:
             [*ends, *accuracy.mapped, *(area.value for area in accuracy.areas if area.value > 0)]
         ),
         "unit": accuracy.unit,
-        "estimates": [*accuracy._parts()][-1],
+        "estimates": table._replace(columns=columns),
         "facts": facts,
         "pixel": "sample",
     }
