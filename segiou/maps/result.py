@@ -105,7 +105,7 @@ class MapAccuracy(Finding):
         columns = map(Column, heads, zip(*rows, strict=True), (9, 7, 6, 3, 8, 4, 2))
         names, *others = columns
         yield from (Line(verdict(self), "bold"), GAP)
-        yield Table([names._replace(is_text=True), *others], notes(self))
+        yield Table([names._replace(is_text=True), *others], notes(self), split=True)
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """One row per score and class; the scores of the whole map first.

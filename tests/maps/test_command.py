@@ -109,6 +109,11 @@ def test_table_8_of_olofsson_2014_as_text(files, capsys, monkeypatch):
     assert "21 158 (15 601 to 28 629)" in text
     assert "88.00 % (78.54 to 93.63 %)" in text
     assert "area, ha" in text
+    # Narrow terminals have the columns in several tables.
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = output(capsys, files[0], "--areas", files[1])
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert all(head in narrow for head in ("producer's", "F1", "area, ha", "mapped", "sample unit"))
 
 
 def test_every_format_has_the_same_figures(files, capsys, tmp_path):
@@ -125,7 +130,8 @@ def test_every_format_has_the_same_figures(files, capsys, tmp_path):
     page = tmp_path / "page.html"
     assert run(*given, "--html", page, "-o", tmp_path / "found.json") == 0
     assert json.loads((tmp_path / "found.json").read_text()) == data
-    assert "21 158 (15 601 to 28 629)" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert "21 158 (15 601 to 28 629)" in text
     assert str(page) in capsys.readouterr().err
 
 
