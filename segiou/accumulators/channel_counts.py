@@ -12,7 +12,7 @@ from segiou._support.arguments import check_integer, names_options, read_several
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, not_compiled, with_dimensions_of, without_lists
-from segiou.counting.channels import count_channels
+from segiou.counting.channels import check_axis, count_channels
 from segiou.counting.counts import (
     ConfusionCounts,
     Counts,
@@ -180,7 +180,7 @@ class ChannelCounts(PixelAccumulator):
         """The mask in the shape of the channels, without ignored values; None if all are valid."""
         if mask is not None:
             mask, axes = as_array(mask, "mask"), np.ndim(truth)
-            if mask.ndim == axes - 1 and -axes <= axis < axes:
+            if mask.ndim == axes - 1:
                 mask = np.expand_dims(mask, axis % axes)
                 mask = np.repeat(mask, self.num_classes, axis % axes)
         if not self.options.ignore:
@@ -229,8 +229,8 @@ class ChannelCounts(PixelAccumulator):
 
 def check_channels(shape: Sequence[int | None], axis: int, number: int) -> None:
     """Raise a ValueError unless an array of this shape has that many channels along the axis."""
-    check_integer("axis", axis)
-    if -len(shape) <= axis < len(shape) and shape[axis] != number:
+    check_axis(shape, axis)
+    if shape[axis] != number:
         msg = (
             f"expected {number} channels along axis {axis}, got {shape[axis]} in shape "
             f"{tuple(shape)}; pass one mask of 0 and 1 per channel"

@@ -118,10 +118,7 @@ class _Pair:
         pred = with_dimensions_of(truth, pred)
         t, p = _channel_array(truth, "truth", threshold), _channel_array(pred, "pred", threshold)
         check_same_shape(t, p)
-        axis = check_integer("axis", axis)
-        if not -t.ndim <= axis < t.ndim:
-            msg = f"axis={axis} is out of range for channels of shape {t.shape}"
-            raise ValueError(msg)
+        check_axis(t.shape, axis)
         axis %= t.ndim
         if t.shape[axis] == 0:
             msg = f"channels of shape {t.shape} have no channels along axis {axis}"
@@ -195,6 +192,13 @@ class _Pair:
             distinct, counts = np.unique(values, return_counts=True)
             pixels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
         return pixels
+
+
+def check_axis(shape: Sequence[int | None], axis: int) -> None:
+    """Raise unless channels of this shape have the axis."""
+    if not -len(shape) <= check_integer("axis", axis) < len(shape):
+        msg = f"axis={axis} is out of range for channels of shape {tuple(shape)}"
+        raise ValueError(msg)
 
 
 def limits_of(threshold: Any, number: int) -> list[float]:

@@ -169,6 +169,10 @@ class Jax(Operations):
         """Argmax over three dimensions, for the same reason as :meth:`Operations.flat`."""
         return super().argmax(scores.reshape(three_dimensions(scores.shape, axis)), 1)
 
+    def largest(self, values: Any) -> Any:
+        """The largest value, also of an empty batch."""
+        return values.max(initial=NONE_MET).reshape(1)
+
     def histogram(self, index: Any, length: int) -> Any:
         """A scatter; ``jnp.bincount`` would wait for the largest index."""
         counters = self.xp.zeros(length, dtype=f"int{self.widest}")

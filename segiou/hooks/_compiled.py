@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,9 @@ class CompiledChannels:
     The sums of a batch are the five counts of each channel, and the numbers of values of truth and
     prediction that are neither 0 nor 1, and of NaN scores.
     """
+
+    #: Options of :meth:`count` beside the mask.
+    decisions: ClassVar = ("axis", "threshold")
 
     def __init__(self, ops: Operations, channels: ChannelCounts) -> None:
         self.ops, self.channels = ops, channels
@@ -140,6 +143,8 @@ class CompiledChannels:
 
 class CompiledMatrix(CodeTables):
     """Counts batches like a :class:`segiou.ConfusionMatrix`, to the same integers."""
+
+    decisions: ClassVar = ("argmax", "threshold")
 
     def __init__(self, ops: Operations, matrix: ConfusionMatrix) -> None:
         super().__init__(ops, Encoding.of_classes(matrix.options))

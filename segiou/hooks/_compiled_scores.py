@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class CompiledScores:
     The sums of a batch are the cells of the classes and of the highest score, the digits of the
     sums of highest scores, and the numbers of ignored, undeclared, NaN and outside values.
     """
+
+    decisions: ClassVar = ("axis", "activation")
 
     def __init__(self, ops: Operations, histogram: ScoreHistogram) -> None:
         if histogram.regions:

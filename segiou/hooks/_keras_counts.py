@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from numpy.typing import NDArray
 
 from segiou.counting.arrays import dtype_name, framework_of, is_on_device, to_host
 from segiou.counting.device_counts import NUM_MAXIMA, CodeTables, DeviceCount
@@ -101,6 +102,8 @@ class KerasCounts(CompiledCounts):
 
     def count(self, truth: Any, pred: Any, mask: Any, decision: dict[str, Any]) -> DeviceCount:
         """Count a batch; values that raise on the host are counted, to be reported later."""
+        if 0 in tuple(truth.shape):  # keras.ops has no maximum of it
+            return self._uploaded(np.zeros(self.cells, np.int32))
         if isinstance(self.tables, CodeTables) and _is_eager(truth) and _is_eager(pred):
             table = self.tables.encoding.empty_table()
             try:
@@ -108,11 +111,14 @@ class KerasCounts(CompiledCounts):
             except (UndeclaredValuesError, NanScoresError):
                 pass
             else:
-                sums = np.append(table.ravel(), 0).astype(np.int32)
-                maxima = np.full(NUM_MAXIMA, NONE_MET, np.int32)
-                return DeviceCount(self.ops, *map(ops.convert_to_tensor, (sums, maxima)))
+                return self._uploaded(np.append(table.ravel(), 0).astype(np.int32))
         counted: DeviceCount = self.tables.count(truth, pred, mask=mask, **decision)
         return counted
+
+    def _uploaded(self, sums: NDArray[np.int32]) -> DeviceCount:
+        """Sums from the host, of a batch without undeclared values."""
+        maxima = np.full(NUM_MAXIMA, NONE_MET, np.int32)
+        return DeviceCount(self.ops, *map(ops.convert_to_tensor, (sums, maxima)))
 
     def scores(self, low: Any, high: Any, refused: Any) -> dict[str, Any]:
         """Scores of all batches by name, in float32; NaN if bad values were counted."""
@@ -197,7 +203,7 @@ def mask_of(weight: Any, truth: Any, axis: int | None = None) -> tuple[Any, Any]
     The truth has channels along the axis, if any. Losses of Keras scale the weights of a batch in
     place.
     """
-    if weight is None:
+    if weight is None or 0 in tuple(truth.shape):
         return None, None
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")
     axes, shape = len(truth.shape), tuple(truth.shape)
@@ -207,12 +213,14 @@ def mask_of(weight: Any, truth: Any, axis: int | None = None) -> tuple[Any, Any]
         weight = ops.squeeze(weight, -1)
     if axis is not None and len(weight.shape) == len(pixels) > 1:
         weight = ops.expand_dims(weight, axis % axes)
-    if len(weight.shape) != axes and any(size != 1 for size in weight.shape[1:]):
-        shapes = " or ".join(map(str, dict.fromkeys((pixels, shape))))
-        msg = f"sample_weight must have shape (N,) or {shapes}, got {tuple(weight.shape)}"
-        raise ValueError(msg)
-    if len(weight.shape) != axes:
+    given = tuple(weight.shape)
+    if len(given) != axes and all(size == 1 for size in given[1:]):
         weight = ops.reshape(weight, (-1,) + (1,) * (axes - 1))
+    sizes = zip(weight.shape, shape, strict=False)
+    if len(weight.shape) != axes or any(a not in (1, b, None) and b is not None for a, b in sizes):
+        shapes = " or ".join(map(str, dict.fromkeys((pixels, shape))))
+        msg = f"sample_weight must have shape (N,) or {shapes}, got {given}"
+        raise ValueError(msg)
     counted = weight != 0
     is_other = counted & ((weight != ops.max(weight)) | (weight < 0))
     return counted & ops.ones_like(truth, dtype="bool"), is_other

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Unpack
 
-from segiou._support.arguments import check_options
+from segiou._support.arguments import check_integer, check_names, check_number, check_options
 from segiou._support.optional import extra_named
-from segiou.hooks._reading import drop_channel, drop_single, shaped, whole_numbers
+from segiou.hooks._reading import drop_channel, drop_single, is_tracer, shaped, whole_numbers
 
 with extra_named("segiou.hooks.jax needs jax", "jax"):
     import jax
@@ -17,6 +17,8 @@ import numpy as np
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.accumulators.histograms.score_counts import ScoreHistogram
+from segiou.counting.arrays import check_mask
+from segiou.counting.channels import check_axis
 from segiou.counting.device_counts import NUM_MAXIMA
 from segiou.counting.device_operations import NONE_MET, Jax
 from segiou.hooks._compiled import CompiledCounts, carry
@@ -76,6 +78,9 @@ class PixelCounter:
             like = ConfusionMatrix.from_options(classes)
         self._counts = CompiledCounts(Jax("jax", jnp, None), like)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self._counts.like,))
+
     def init(self) -> CountState:
         """A state without counts."""
         low, high = (jnp.zeros(self._counts.cells, jnp.int32) for _ in range(2))
@@ -110,6 +115,8 @@ class PixelCounter:
         CountState
             The new state.
         """
+        check_names("PixelCounter.update", decision, self._counts.tables.decisions)
+        self._check_states(state)
         truth, pred = shaped(truth, "truth"), shaped(pred, "pred")
         axis = decision.get("argmax", decision.get("axis", -1))
         if not isinstance(self._counts.like, ChannelCounts):
@@ -117,9 +124,7 @@ class PixelCounter:
         if isinstance(self._counts.like, ConfusionMatrix) and decision.get("argmax") is None:
             truth, pred = drop_single(truth, pred), drop_single(pred, truth)
         truth = whole_numbers(truth)
-        if mask is not None and np.ndim(mask) == 1 < np.ndim(truth):
-            images = jnp.reshape(mask, (-1,) + (1,) * (np.ndim(truth) - 1))
-            mask = jnp.broadcast_to(images, np.shape(truth))
+        mask = None if mask is None else self._valid(jnp.asarray(mask), np.shape(truth), axis)
         self._counts.check_pixels(np.shape(truth))
         if isinstance(self._counts.like, ConfusionMatrix):
             self._check_channels(np.shape(truth), np.shape(pred), decision)
@@ -128,13 +133,37 @@ class PixelCounter:
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)
 
+    def _valid(self, mask: Any, shape: tuple[int, ...], axis: Any) -> Any:
+        """A mask in a shape of the truth, of its pixels or of its images; checked."""
+        pixels = shape
+        if isinstance(self._counts.like, ChannelCounts):
+            check_axis(shape, axis)
+            pixels = tuple(np.delete(shape, axis).tolist())
+        if mask.shape == shape[:1] and len(pixels) > 1:
+            mask = jnp.broadcast_to(mask.reshape((-1,) + (1,) * (len(shape) - 1)), shape)
+        check_mask(mask, pixels if mask.shape == pixels else shape)
+        return mask
+
+    def _check_states(self, *states: CountState) -> None:
+        """Raise a ValueError for a state of a different number of counts."""
+        for state in states:
+            if (cells := np.shape(state.low)[-1]) != self._counts.cells:
+                msg = (
+                    f"the state has {cells} counts, expected {self._counts.cells}; it belongs to a "
+                    "PixelCounter with different classes or options"
+                )
+                raise ValueError(msg)
+
     def _check_channels(
         self, truth: tuple[int, ...], pred: tuple[int, ...], decision: dict[str, Any]
     ) -> None:
         """Raise a ValueError for shapes of scores, or of channels, that do not fit the classes."""
-        options = self._counts.like.options
-        if decision:
-            options.check_scores(pred, decision.get("argmax"))
+        options, argmax = self._counts.like.options, decision.get("argmax")
+        if argmax is not None:
+            options.check_scores(pred, check_integer("argmax", argmax))
+        elif decision.get("threshold") is not None:
+            check_number("threshold", decision["threshold"])
+            options.check_scores(pred, None)
         elif truth == pred and len(truth) >= 3:
             axes = (1, -1) if len(truth) >= 4 else (-1,)
             options.check_single(truth, axes if options.num_classes == 2 else axes[1:])
@@ -147,6 +176,7 @@ class PixelCounter:
         a, b : CountState
             The states.
         """
+        self._check_states(a, b)
         low, high = carry(a.low + b.low, a.high + b.high)
         return CountState(low, high, jnp.maximum(a.maxima, b.maxima), a.batches + b.batches)
 
@@ -177,6 +207,10 @@ class PixelCounter:
             If undeclared values or NaN scores were counted, or of histograms scores outside
             [0, 1], or if the state is still spread over devices.
         """
+        if is_tracer(state.low):
+            msg = "counts have no values inside compiled functions; read them outside"
+            raise TypeError(msg)
+        self._check_states(state)
         if np.ndim(state.batches):
             msg = (
                 f"the state has a device axis of size {len(state.batches)}; sum it with psum, or "

@@ -254,7 +254,8 @@ def test_wrong_channels(need):
     with pytest.raises(TypeError, match="pass threshold=T"):
         step(truth, truth * 0.5)
     with pytest.raises(ValueError, match="expected 3 channels along axis 0, got 2"):
-        PixelCounter(ChannelCounts(3)).update(counter.init(), truth, truth, axis=0)
+        three = PixelCounter(ChannelCounts(3))
+        three.update(three.init(), truth, truth, axis=0)
 
 
 def test_options_of_channels(need):

@@ -120,3 +120,42 @@ def test_values_of_keras(need_keras, run_python, backend):
         "recall/1": d / (c + d),
     }
     assert found == pytest.approx(wanted, rel=1e-6)
+
+
+EMPTY_BATCHES_OF_KERAS = """
+import json
+import numpy as np
+from segiou import ChannelCounts, ScoreHistogram
+from segiou.hooks.keras import SegmentationScores
+
+found = []
+labels, scores = np.zeros((0, 2), int), np.zeros((0, 2, 3), "float32")
+for like, truth, more in (
+    (3, labels, {}),
+    (ScoreHistogram(3), labels, {"activation": "softmax"}),
+    (ChannelCounts(3), scores, {"threshold": 0.5}),
+):
+    metric = SegmentationScores(like, **more)
+    metric.update_state(truth, scores, sample_weight=np.ones(0))
+    found.append([metric.counts.pairs, int(metric.counts._cells.sum())])
+metric = SegmentationScores(ChannelCounts(3), threshold=0.5, axis=7)
+four = np.zeros((4, 2, 3), "float32")
+for call in (
+    lambda: metric.update_state(four, four),
+    lambda: SegmentationScores(3).update_state(np.zeros((4, 2)), four, np.ones(3)),
+):
+    try:
+        found.append(call())
+    except ValueError as error:
+        found.append(str(error))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+def test_empty_batches_and_wrong_shapes_of_keras(need_keras, run_python, backend):
+    need_keras(backend)
+    *empty, axis, weight = run_python(EMPTY_BATCHES_OF_KERAS, KERAS_BACKEND=backend)
+    assert empty == [[1, 0]] * 3
+    assert axis == "axis=7 is out of range for channels of shape (4, 2, 3)"
+    assert weight == "sample_weight must have shape (N,) or (4, 2), got (3,)"

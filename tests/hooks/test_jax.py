@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix
+from segiou import ChannelCounts, ConfusionMatrix, ScoreHistogram
 
 
 @pytest.fixture
@@ -136,6 +139,59 @@ def test_a_state_of_several_devices_is_named(jax, counter):
         counter.counts(state)
 
 
+def test_wrong_arguments_are_named(jax, counter):
+    from segiou.hooks.jax import PixelCounter
+
+    two, channels = PixelCounter(2), PixelCounter(ChannelCounts(3))
+    truth, scores = np.zeros((2, 3, 4), int), np.zeros((2, 3, 4, 3), np.float32)
+    with pytest.raises(ValueError, match="threshold must be a number, got NaN"):
+        two.update(two.init(), truth, scores[..., 0], threshold=float("nan"))
+    with pytest.raises(TypeError, match="has no option 'axis'; choose from argmax, threshold"):
+        two.update(two.init(), truth, scores[..., :2], axis=-1)
+    with pytest.raises(ValueError, match=r"mask has shape \(3,\) but the labels have \(2, 3, 4\)"):
+        two.update(two.init(), truth, truth, mask=np.ones(3, bool))
+    with pytest.raises(ValueError, match="axis=9 is out of range for channels"):
+        channels.update(channels.init(), scores, scores, axis=9, threshold=0.5)
+    with pytest.raises(TypeError, match="mask must be bool"):
+        channels.update(channels.init(), scores, scores, axis=3, threshold=0.5, mask=truth)
+    with pytest.raises(ValueError, match="expected 13; it belongs to a PixelCounter with differ"):
+        two.counts(counter.init())
+    with pytest.raises(TypeError, match="no values inside compiled functions"):
+        jax.jit(two.counts)(two.init())
+
+
+def test_masks_of_channels_and_histograms_have_their_shape(jax):
+    from segiou.hooks.jax import PixelCounter
+
+    channels, histogram = PixelCounter(ChannelCounts(2)), PixelCounter(ScoreHistogram(2))
+    # Two pixels of two channels: a mask of two values is that of the pixels.
+    sides, valid = np.array([[1, 1], [0, 1]]), np.array([True, False])
+    counted = channels.counts(channels.update(channels.init(), sides, sides, axis=0, mask=valid))
+    assert counted.counts.tp.tolist() == [1, 0]
+    assert counted.ignored.tolist() == [1, 1]
+    turned = np.ones((3, 2), bool)
+    with pytest.raises(ValueError, match="mask has shape"):
+        planes = np.zeros((2, 2, 3), int)
+        channels.update(channels.init(), planes, planes, axis=0, mask=turned)
+    with pytest.raises(ValueError, match="mask has shape"):
+        scores = np.full((2, 3, 2), 0.5, np.float32)
+        histogram.update(histogram.init(), np.zeros((2, 3), int), scores, axis=-1, mask=turned)
+
+
+@pytest.mark.parametrize("like", [2, ChannelCounts(2), ScoreHistogram(2)])
+def test_counters_are_pickled_and_empty_batches_counted(jax, like):
+    from segiou.hooks.jax import PixelCounter
+
+    counter = pickle.loads(pickle.dumps(copy.deepcopy(PixelCounter(like))))
+    truth = np.zeros((0, 2) if isinstance(like, ChannelCounts) else 0, int)
+    how = {"argmax": 1} if like == 2 else {"axis": 1}
+    how |= {"threshold": 0.5} if isinstance(like, ChannelCounts) else {}
+    state = counter.update(counter.init(), truth, np.zeros((0, 2), np.float32), **how)
+    found = counter.counts(state)
+    assert found.pairs == 1
+    assert not found._cells.any()
+
+
 @pytest.fixture
 def nnx(need):
     return need("flax.nnx")
@@ -218,7 +274,6 @@ def test_binary_logits_and_float_truth_of_flax(nnx):
 
 @pytest.mark.gate
 def test_histograms_of_flax(nnx):
-    from segiou import ScoreHistogram
     from segiou.hooks.flax import SegmentationScores
 
     scores = np.array([[[0.75, 0.25], [0.25, 0.75]]], np.float32)
