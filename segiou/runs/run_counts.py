@@ -131,12 +131,12 @@ class RunCounts(Drawable):
     # A plain property, because pyright rejects cached ones for protocols.
     @property
     def ids(self) -> tuple[str, ...]:
-        """Image ids, sorted."""
+        """Image ids, sorted as text: "10" before "2"."""
         return self._ids
 
     @property
     def counts(self) -> Counts:
-        """Counts of each image, shape (N, C)."""
+        """Counts of each image in the order of ``ids``, shape (N, C)."""
         return self._counts
 
     @cached_property

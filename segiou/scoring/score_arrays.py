@@ -82,7 +82,7 @@ def score(
     labels
         See :class:`segiou.ConfusionMatrix`.
     ids : iterable of str, optional
-        Image ids; by default their indices.
+        Image ids; by default their indices. Runs sort them as text, so that "10" is before "2".
     argmax, threshold : optional
         How to convert scores to classes, as in :meth:`segiou.ConfusionMatrix.update`.
         ``argmax`` is the class axis of the batch: 1 for (N, C, H, W), and also for lists,

@@ -146,6 +146,15 @@ def test_kappa_and_f1():
     assert found.kappa.standard_error == pytest.approx(2 * found.overall.standard_error)
 
 
+def test_kappa_of_one_stratum():
+    rows = [("a", "a")] * 3 + [("a", "b"), ("b", "a")] + [("b", "b")] * 3
+    sample = [{"reference": t, "map": p, "stratum": "all"} for t, p in rows]
+    kappa = map_accuracy(sample, {"all": 100.0}, strata="stratum").kappa
+    # Equal shares: kappa is 2 p - 1, with p = 3/4 of n = 8, and its variance 4 p (1 - p) / (n - 1).
+    assert kappa.value == pytest.approx(0.5)
+    assert kappa.standard_error == pytest.approx((4 * (3 / 4) * (1 / 4) / 7) ** 0.5)
+
+
 def test_classes_that_are_rare():
     areas = {"a": 5, "b": 5, "c": 0, "d": 0}
     table = {"reference": [*"aabc", "c"], "map": [*"aaba", "b"]}

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou import metrics
+from segiou import geometry, metrics
 from segiou.cli.main import main
 
 TRUTH = [[[1, 1, 1, 0]], [[0, 0, 0, 0]], [[1, 0, 0, 0]]]
@@ -28,6 +28,9 @@ def test_endovis_averages_over_the_instruments_of_a_frame():
     run = segiou.score(truth, pred, labels=3, exclude=[0])
     # The second frame has no instruments: 0 in the kit, because one is predicted.
     assert run.report("monai").mean_iou == pytest.approx(((1 / 2 + 1) / 2 + 2 / 3) / 2)
+    # ISI IoU also averages over the instruments that are only predicted.
+    expected = ((1 / 2 + 1) / 2 + 0 + (2 / 3 + 0) / 2) / 3
+    assert run.report("metricsreloaded").mean_iou == pytest.approx(expected)
 
 
 def test_xview2_scores_damage_on_true_buildings():
@@ -58,3 +61,10 @@ def test_acdc_fills_missing_structures(tmp_path, capsys):
     ]
     # The third pixel of the truth is one away; of the five pixels of both outlines, it is 1 of 5.
     assert found == [(0.8, 1, 0.2), (1, 0, 0), (0, 1, 1)]
+
+
+def test_spacenet_needs_an_iou_above_one_half():
+    iou = [[0.5, 0], [0, 0.6]]
+    found, strict = (geometry.greedy_match(iou, threshold=at) for at in (0.5, np.nextafter(0.5, 1)))
+    assert (found.tp, found.fp, found.fn) == (2, 0, 0)
+    assert (strict.tp, strict.fp, strict.fn) == (1, 1, 1)
