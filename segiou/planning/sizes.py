@@ -255,7 +255,7 @@ def _check(half_width: object, score: Statistic) -> None:
     if width >= 1 and SCALES[score.scale].most == 1:
         msg = (
             f"half_width must be below 1, got {width:g}; for {width:g} percentage points, pass "
-            f"{width / 100:g}"
+            f"{width / 100:g} (--half-width {width:g}%)"
         )
         raise ValueError(msg)
 
@@ -399,9 +399,8 @@ def _cautions(sizes: SampleSizes) -> list[str]:
     said = [] if sizes._limit is None else [text.capital(str(sizes._limit))]
     if sizes.units < _RELIABLE_FROM and sizes.overall.needed is not None:
         said.append(
-            f"Caution: {sizes._several(sizes.units)} usually give a too low estimate, because "
-            "most small samples lack rare classes and rare failures. "
-            f"{text.see('intervals')}"
+            f"Caution: estimates from {sizes._several(sizes.units)} are usually too low, because "
+            f"most small samples lack rare classes and rare failures. {text.see('intervals')}"
         )
     unknown = [row for row in sizes.classes if row.needed is None]
     for rows, why in (

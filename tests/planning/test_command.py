@@ -55,6 +55,7 @@ def test_half_widths_that_are_none(plan, given):
     code, out, error = plan(f"--half-width={given}")
     assert (code, out) == (2, "")
     assert "half_width must be" in error
+    assert given != "2" or "pass 0.02 (--half-width 2%)" in error
 
 
 @pytest.mark.parametrize(
