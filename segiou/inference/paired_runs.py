@@ -222,9 +222,11 @@ def names_of(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple
             raise ValueError(msg)
         return tuple(chosen)
     run_names = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
+    lettered = [f"{name} ({letter})" for name, letter in zip(run_names, letters, strict=True)]
+    is_alone = [run_names.count(name) == 1 and name not in lettered for name in run_names]
     return tuple(
-        f"{name} ({letter})" if run_names.count(name) > 1 else name
-        for name, letter in zip(run_names, letters, strict=True)
+        name if alone else other
+        for name, other, alone in zip(run_names, lettered, is_alone, strict=True)
     )
 
 

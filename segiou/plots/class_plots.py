@@ -139,9 +139,9 @@ def mean_note(mean: float, name: str = MEAN) -> str:
     return f", dashed: {name}" if np.isfinite(mean) else f", {name}: {shown(mean, NUMBER)}"
 
 
-def count_note(drawn: int, total: int, which: str) -> str:
-    """How many of the classes are drawn, on another line of a label; empty if all are."""
-    return f"\n({drawn} {which} of {total} classes)" if drawn < total else ""
+def count_note(drawn: int, total: int, which: str, rows: str = "classes") -> str:
+    """How many of the rows are drawn, on another line of a label; empty if all are."""
+    return f"\n({drawn} {which} of {total} {rows})" if drawn < total else ""
 
 
 def score_column(report: Report, metric: str) -> ScoreValues:

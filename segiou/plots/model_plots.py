@@ -225,8 +225,8 @@ def comparison_forest(
     if not hasattr(comparison, "ranking"):
         raise refuse_kind("comparison", comparison, "a result of segiou.compare")
     shown_pair = _pair_of(comparison, pair)
-    classes = [c for c in shown_pair.classes if not np.isnan(c.delta)]
-    classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
+    known = [c for c in shown_pair.classes if not np.isnan(c.delta)]
+    classes = sorted(known, key=lambda c: -abs(c.delta))[:limit]
     rows = [shown_pair.overall, *sorted(classes, key=lambda c: -c.delta)]
     axis = _axis_of(comparison)
     reach = axis.reach(end for row in rows for end in (row.delta, row.low, row.high))
@@ -239,7 +239,8 @@ def comparison_forest(
             mark_interval(axes, place, ends, color if is_sure else "", mark)
         name_rows(axes, [row.name for row in rows])
         sides = axis.directions(*short_names([shown_pair.a, shown_pair.b], 14))
-        axis.format_change(axes, "difference", f"\n{sides}")
+        note = count_note(len(classes), len(known), "most different")
+        axis.format_change(axes, "difference", f"\n{sides}{note}")
         if len(rows) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
     return axes
@@ -299,6 +300,7 @@ def slices(sliced: Slices, *, limit: int = 40, color: Any = IOU, **look: Unpack[
         if np.isfinite(sliced.score):
             axes.axvline(sliced.score, color=ink(axes), linestyle=(0, (3, 2)), linewidth=0.8)
             note = f", dashed: all {sliced._image}s"
+        note += count_note(len(rows), len(known), "most different", "slices")
         for place, row in enumerate(rows):
             is_sure = row.differs(sliced.level)
             mark_interval(axes, place, (row.score, row.low, row.high), color if is_sure else "")

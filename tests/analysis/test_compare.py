@@ -477,6 +477,8 @@ def test_names_given_made_and_told_apart():
     a, b = models()
     assert compare(replace(a, name=""), b, **FEW).names == ("A", "m1")
     assert compare(a, replace(b, name="m0"), **FEW).names == ("m0 (A)", "m0 (B)")
+    alike = [a, replace(b, name="m0"), replace(b, name="m0 (A)")]
+    assert compare(*alike, **FEW).names == ("m0 (A)", "m0 (B)", "m0 (A) (C)")
     assert compare(a, b, names=["old", "new"], **FEW).pairs[0].b == "new"
 
 

@@ -117,6 +117,8 @@ def test_a_class_is_a_name(run, name):
 
 def test_pairs_and_names_are_checked(comparison):
     assert plots.comparison_forest(comparison, pair=-1).get_xlabel().endswith("new better →")
+    few = plots.comparison_forest(comparison, limit=1).get_xlabel()
+    assert few.endswith("new better →\n(1 most different of 3 classes)")
     with pytest.raises(ValueError, match=r"choose from 0 \(new vs old\), got 1"):
         plots.comparison_forest(comparison, pair=1)
     with pytest.raises(TypeError, match="pair must be an integer, not str"):

@@ -583,5 +583,6 @@ def test_slices_have_a_mark_and_an_interval_each():
     marks = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 1]
     assert marks == [one.score for one in found]
     assert found.plot(title="x").figure.get_suptitle() == "x"
+    assert plots.slices(found, limit=1).get_xlabel().endswith("\n(1 most different of 2 slices)")
     with pytest.raises(TypeError, match=r"segiou\.slices"):
         plots.slices(run)
