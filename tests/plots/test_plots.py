@@ -73,7 +73,7 @@ def test_given_axes_and_files_open_no_figure(run, tmp_path):
     ax = Figure().add_subplot()
     run.plot(ax=ax)
     plots.save_plots(run.total(), tmp_path, dpi=40)
-    with pytest.raises(ValueError, match="must be a valid color"):
+    with pytest.raises(ValueError, match="color: expected a colour of matplotlib"):
         plots.class_bars(run, color="colour")  # what was drawn until then is not shown
     assert pyplot.get_fignums() == []
 
