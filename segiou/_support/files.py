@@ -260,7 +260,7 @@ def _lines_of(problems: Sequence[Problem], advice: bool) -> list[str]:
     text = text if advice else _cause(text)
     folder, names = _common_folder([problem.where for problem in problems])
     verb, _, rest = text.partition(" ")
-    has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an "))
+    has_plural = verb in (*_VERBS, "cannot") and not rest.startswith(("a ", "an ", "not a "))
     told = f" {_VERBS.get(verb, verb)} {rest}" if has_plural else f": each {text}"
     told = f": {text}" if text.startswith(("no ", "measure ")) else told
     if len(problems) <= _EACH:

@@ -64,8 +64,11 @@ UNSUPPORTED = {
     **dict.fromkeys((".tfrecord", ".tfrecords"), f"is a table of TensorFlow; {_AS_FILES}"),
     **dict.fromkeys((".mdb", ".lmdb"), f"is an LMDB database; {_AS_FILES}"),
 }
-#: Files and folders that systems add: macOS to archives, Windows to folders of images.
-_OF_SYSTEMS = frozenset({"__MACOSX", "Thumbs.db", "thumbs.db", "desktop.ini", "Desktop.ini"})
+#: Files and folders that systems add: macOS to archives, Windows to folders of images, Synology.
+_OF_SYSTEMS = frozenset(
+    {"__MACOSX", "Thumbs.db", "thumbs.db", "desktop.ini", "Desktop.ini", "@eaDir", "#recycle"}
+    | {"$RECYCLE.BIN"}
+)
 #: Names that an error lists.
 _MOST_NAMED = 12
 #: Files that a zarr store begins with.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.files import Problem
-from segiou._support.text import listed, plural
+from segiou._support.text import composed, listed, plural
 from segiou.labels.label_set import LabelSet
 from segiou.labels.loading import presets_with
 from segiou.masks.colors import (
@@ -235,6 +236,7 @@ def pairing_problems(
         for key, paths in pairing.duplicates
     ]
     left_out: list[Problem] = []
+    twins = _twins(pairing)
     for names, option, text, what_to_do in (
         (pairing.unknown, "missing", "is listed in --ids but has no truth file", "fix the list"),
         (pairing.missing, "missing", "has no prediction", of_pred),
@@ -244,7 +246,7 @@ def pairing_problems(
             left_out += [Problem(name, text) for name in names]
         else:
             advice = f"{text}; {what_to_do}, or skip: {option}='skip' (--{option} skip)"
-            problems += [Problem(name, advice) for name in names]
+            problems += [Problem(name, advice + twins.get(name, "")) for name in names]
     if suffix := pairing.masks_suffix:
         fix = f"pass truth_suffix={suffix!r} (--truth-suffix {shlex.quote(suffix)})"
         text = f"the truth has files with and without {suffix!r}; if these are the masks, {fix}"
@@ -252,6 +254,15 @@ def pairing_problems(
     if not pairing.pairs or (problems and pairing.hint):
         problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
     return problems, left_out
+
+
+def _twins(pairing: Pairing) -> dict[str, str]:
+    """A detail for each unpaired file whose path looks like another one's."""
+    left = {path for path in (*pairing.missing, *pairing.extra) if not path.isascii()}
+    paths = {*left, *(path for pair in pairing.pairs for path in pair.sides)} if left else left
+    forms = Counter(map(composed, paths))
+    detail = " [another file has the same name in another Unicode form, NFC or NFD]"
+    return {path: detail for path in left if forms[composed(path)] > 1}
 
 
 def only_pair_text(pairing: Pairing, pair_by: PairOptions) -> str:

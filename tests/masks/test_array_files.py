@@ -235,7 +235,7 @@ def test_complex_values_and_files_without_arrays_are_named(tmp_path):
     with pytest.raises(MaskError, match="contains complex values in 'm'; expected integer labels"):
         read_mask(path)
     np.savez(tmp_path / "b.npz")
-    with pytest.raises(MaskError, match="contains 0 arrays"):
+    with pytest.raises(MaskError, match="contains no arrays"):
         read_mask(tmp_path / "b.npz")
 
 

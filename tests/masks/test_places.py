@@ -39,6 +39,19 @@ def test_a_pattern_of_folders(tmp_path):
         segiou.score_folder(str(tmp_path / "Val" / "*" / "masks"), tmp_path / "pred", labels=2)
 
 
+def test_names_of_folders_are_no_patterns(tmp_path):
+    write_masks(tmp_path / "[old] masks" / "val", {"a": TRUTH})
+    write_masks(tmp_path / "o masks" / "val", {"b": TRUTH})
+    for pattern in ("[old] masks/*", "[old] masks/val", "[old] masks/val/?.png"):
+        (path,) = open_source(tmp_path / pattern).find().values()
+        assert path == str(tmp_path / "[old] masks/val/a.png")
+
+
+def test_folders_of_thumbnails_are_skipped(tmp_path):
+    write_masks(tmp_path, dict.fromkeys(("a", "@eaDir/a.png/THUMB_M", "#recycle/b"), TRUTH))
+    assert [*open_source(tmp_path).find()] == ["a.png"]
+
+
 def test_a_pattern_of_files(tmp_path):
     write_masks(tmp_path / "data", {"a_mask": TRUTH, "a_edges": PRED, "b/c_mask": TRUTH})
     write_masks(tmp_path / "pred", {"a": PRED, "b/c": PRED})

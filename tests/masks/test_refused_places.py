@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import tifffile
 from mask_files import required
 from PIL import Image
 
@@ -188,3 +189,35 @@ def test_a_broken_link_is_said_to_be_one(tmp_path):
     assert problem.text == "is a broken link"
     with pytest.raises(ValueError, match="is a broken link"):
         open_source(tmp_path / "a.png").find()
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("volume.tif", "stores a volume in one page"),
+        ("thumbnail.tif", "begins with a reduced image"),
+        ("near.npy", r"such as 3\.0000001"),
+    ],
+)
+def test_the_reason_is_the_real_one(name, problem, tmp_path):
+    path, page = tmp_path / name, np.ones((20, 16), np.uint8)
+    if name == "volume.tif":
+        tifffile.imwrite(path, np.stack([page] * 2), volumetric=True, tile=(16, 16, 16))
+    elif name == "thumbnail.tif":
+        with tifffile.TiffWriter(path) as file:
+            file.write(page[::2, ::2], subfiletype=1)
+            file.write(page)
+    else:
+        np.save(path, page + 2.0000001)
+    with pytest.raises(MaskError, match=problem):
+        open_mask(path)
+
+
+def test_two_unicode_forms_of_a_name_are_told_apart(tmp_path):
+    mask = Image.new("L", (2, 2))
+    for folder, names in (("t", ["\u00e9.png", "e\u0301.png"]), ("p", ["\u00e9.png"])):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            mask.save(tmp_path / folder / name)
+    with pytest.raises(segiou.DataError, match="another Unicode form"):
+        segiou.score_folder(tmp_path / "t", tmp_path / "p", labels="0-1")

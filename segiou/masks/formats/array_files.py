@@ -127,11 +127,13 @@ def _cell_element(values: Any, number: int) -> Any:
 
 def _no_field(name: str, known: Sequence[str]) -> str:
     lacks = f"has no array {name!r}" if name else "has no array of numbers"
+    if not known:
+        return f"{lacks}; save the mask as an array of integers"
     fix = (
         "for a field of a struct, pass array_key='STRUCT.FIELD' (--array-key STRUCT.FIELD), for an "
         "element of a cell 'CELL{1}'"
     )
-    return f"{lacks} ({', '.join(known[:8]) or 'none'}); {fix}"
+    return f"{lacks} ({', '.join(known[:8])}); {fix}"
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def whole_labels(array: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if array.dtype.kind == "f":
         if (integers := as_integers(array)) is not None:
             return integers
-        example = f" [such as {others_than_integers(array)[0]:g}]"
+        example = f" [such as {others_than_integers(array)[0]}]"
     raise MaskError(path, _no_labels(array.dtype, array.shape, example))
 
 
@@ -260,6 +260,8 @@ def only_mask(arrays: Mapping[str, Any], key: str, path: str | Path) -> str:
         ]
         if len(masks) == 1:
             return masks[0]
+    if not known:
+        raise MaskError(path, "contains no arrays; save the mask in it, or remove the file")
     several = [f"{name} {array.dtype} {array.shape}" for name, array in known.items()][:8]
     lacks = f"has no array {key!r}" if key else f"contains {len(known)} arrays"
     fix = "name the one with the mask: array_key='TRUTH,PRED' (--array-key TRUTH,PRED)"

@@ -378,9 +378,9 @@ def _mode(page: Any, path: str | Path) -> str:
     ):
         raise MaskError(path, f"contains {page.dtype} values; expected integer labels")
     samples, kind = page.samplesperpixel, page.photometric.name
-    if page.imagedepth == 1 and samples == 1:
+    if samples == 1:
         return "tiff"
-    if page.imagedepth == 1 and samples in (3, 4) and kind == "RGB" and page.dtype.kind == "u":
+    if samples in (3, 4) and kind == "RGB" and page.dtype.kind == "u":
         if page.dtype.itemsize > 2:
             raise MaskError(path, _SIXTEEN_BITS.replace("16", "more than 16"))
         return "RGB"
@@ -412,7 +412,7 @@ def _is_deflated_labels(page: Any) -> bool:
         and page.dtype is not None
         and page.dtype.kind in "iu"
         and page.bitspersample == 8 * page.dtype.itemsize
-        and page.samplesperpixel == page.imagedepth == page.fillorder == 1
+        and page.samplesperpixel == page.fillorder == 1
     )
 
 

@@ -34,6 +34,9 @@ def mask_page(file: Any, size: int, path: str | Path) -> Any:
         raise MaskError(
             path, f"has {len(pages)} pages; expected one. Save each page as a separate file"
         )
+    if pages[0].imagedepth != 1:
+        problem = "stores a volume in one page; save each section as a page, or the volume as NIfTI"
+        raise MaskError(path, problem)
     check_page(pages[0], size, path)
     return pages[0]
 
@@ -45,6 +48,8 @@ def whole_pages(file: Any, path: str | Path) -> list[Any]:
     if 4 in kinds:
         problem = "contains a validity mask page; store nodata as a pixel value instead"
         raise MaskError(path, problem)
+    if kinds and kinds[0] & REDUCED and not all(kind & REDUCED for kind in kinds):
+        raise MaskError(path, "begins with a reduced image; save the mask as the first page")
     if Path(f"{path}.msk").is_file():
         problem = "has an external mask file (.msk); store nodata as a pixel value instead"
         raise MaskError(path, problem)
@@ -80,7 +85,7 @@ def _check_segments(page: Any, size: int, path: str | Path) -> None:
         raise MaskError(path, f"{problem}; save it in tiles of 256 × 256 or so")
     planes = page.samplesperpixel if page.planarconfig == 2 else 1
     down = -(-height // tall)
-    expected = down * -(-width // wide) * planes * page.imagedepth
+    expected = down * -(-width // wide) * planes * -(-page.imagedepth // page.tiledepth)
     offsets, counts = page.dataoffsets, page.databytecounts
     # As listed in the file, before tifffile fills gaps.
     if _listed(page) != (width, height, tuple(offsets), tuple(counts)) or len(offsets) != expected:

@@ -130,7 +130,7 @@ class ArchiveFolder(Source):
 
     def _read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of one member, and its stamp."""
-        with damage(path, "cannot be read from its archive", MemoryError):
+        with damage(path, "cannot be read from the archive", MemoryError):
             stamp, read = self._member(path)
             if (size := stamp.size or 0) > MOST_MEMBER_BYTES:
                 problem = (

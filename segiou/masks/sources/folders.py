@@ -248,9 +248,11 @@ class PatternFolder(LocalFolder):
 def matches(pattern: str) -> dict[str, list[str]]:
     """The paths that match a pattern, and the parts of each that the pattern leaves open."""
     parts = Path(pattern).parts
-    is_open = [is_pattern(part) for part in parts]
     open_parts: dict[str, list[str]] = {}
-    head = next((i for i, part in enumerate(parts) if is_open[i]), len(parts))
+    # Names of folders that exist are no patterns, such as "[old] masks".
+    is_fixed = [not is_pattern(p) or Path(*parts[: i + 1]).exists() for i, p in enumerate(parts)]
+    head = is_fixed.index(False) if False in is_fixed else len(parts)
+    is_open = [i >= head and is_pattern(part) for i, part in enumerate(parts)]
     for path in sorted({*_matching(str(Path(*parts[:head])), parts[head:])}):
         names = Path(path).parts
         if pattern.endswith("/") and not Path(path).is_dir():
