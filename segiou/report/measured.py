@@ -158,7 +158,8 @@ def _case_table(cases: Counts, values: Sequence[ScoreValues]) -> ScoreTable:
     )
     names, means = tuple(dice.rows), [there.any(1).sum()]
     number = ScoreValues.of_counts("dice_case_count", "cases", names, there.sum(0), means)
-    note = f"Dice over {plural(len(there), 'case')}; cases without the structure are skipped"
+    skipped = "cases without the structure in truth and prediction are skipped"
+    note = f"Dice over {plural(len(there), 'case')}; {skipped}"
     return ScoreTable(
         key="case_means",
         title="Dice over cases",
