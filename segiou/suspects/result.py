@@ -249,6 +249,8 @@ def nothing(result: Suspects) -> str:
     if result.kept == 0:
         least = "27 voxels" if result.unit == "voxels" else "9 pixels"
         return f"No region of {least} or more differs from the prediction."
+    if result.kept is None:
+        return "Predictions agree with the truth in all images, or the options exclude the others."
     return "No region is left with these options."
 
 

@@ -363,3 +363,9 @@ def test_arguments_of_another_kind_are_named(options, message):
     run = segiou.score([[[0, 1]]], [[[1, 1]]], labels=2)
     with pytest.raises(TypeError, match=message):
         segiou.find_suspects(run, **options)
+
+
+def test_a_run_without_regions_and_errors_says_so():
+    truth = np.zeros((2, 4, 4), int)
+    found = segiou.find_suspects(segiou.score(truth, truth, labels=2))
+    assert found.regions == () and "Predictions agree with the truth" in str(found)
