@@ -19,10 +19,10 @@ from segiou.inference.units import (
     ManyRows,
     Metric,
     Units,
+    group_sums,
     is_large,
     resampled_sums,
     row_parts,
-    row_sums,
     unit_sums,
 )
 from segiou.measures.parts import Parts
@@ -207,13 +207,13 @@ class Statistic:
         groups : int
             Number of groups.
         """
-        taken = index >= 0
-        if self.images is None or not isinstance(self.sums, ManyRows):
-            sums: NDArray[Any] = row_sums(self.sums, index, groups)
-            return sums
-        several = self.images.where(taken)
-        rows = ManyRows(lambda: map(self.score.sums, several.parts()), several.number)
-        return rows.summed(index[taken], groups)
+        rows, taken = self.sums, index >= 0
+        if self.images is not None and isinstance(rows, ManyRows):  # only theirs are computed
+            several = self.images.where(taken)
+            rows = ManyRows(lambda: map(self.score.sums, several.parts()), several.number)
+            index = index[taken]
+        sums: NDArray[Any] = group_sums(rows, index, groups)
+        return sums
 
     def of_unit(self, images: Any) -> Floats:
         """Values of some images as one unit, if this is over single images.

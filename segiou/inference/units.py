@@ -354,10 +354,6 @@ class ManyRows:
         """Sum along the first axis."""
         return np.asarray(sum(part.sum(axis) for part in self.parts()))
 
-    def summed(self, index: NDArray[np.intp], groups: int) -> NDArray[Any]:
-        """As :func:`group_sums`."""
-        return _summed(self.parts(), index, groups)
-
     def __getitem__(self, taken: NDArray[np.bool_]) -> NDArray[Any]:
         starts = np.cumsum([0, *map(len, self.parts())])
         places = zip(starts, self.parts(), strict=False)  # the last start is the end
@@ -371,13 +367,19 @@ def row_parts(table: Any) -> Iterator[NDArray[Any]]:
     return chain.from_iterable(map(parts_of_rows, parts))
 
 
-def group_sums(rows: Any, index: NDArray[np.intp], groups: int) -> Any:
-    """Sums of rows over groups by the place of each row's group; rows with -1 are left out."""
+def group_sums(table: Any, index: NDArray[np.intp], groups: int) -> Any:
+    """Sums of rows over groups by the place of each row's group; rows with -1 are left out.
+
+    The sums are dense unless they are many numbers.
+    """
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
+    if isinstance(table, ManyRows):
+        return _sums_of_parts(table.parts(), index, groups)
     taken = np.flatnonzero(index >= 0)
-    members = np.ones(len(taken), rows.dtype), (index[taken], taken)
-    return sparse.csr_array(members, shape=(groups, rows.shape[0])) @ rows
+    members = np.ones(len(taken), table.dtype), (index[taken], taken)
+    sums = sparse.csr_array(members, shape=(groups, table.shape[0])) @ table
+    return sums if isinstance(sums, np.ndarray) or is_large(*sums.shape) else sums.toarray()
 
 
 def is_large(rows: int, columns: int) -> bool:
@@ -393,7 +395,7 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     if first.shape[0] == number:
         return units.sums(first)
     if units.kind != "image" and not is_large(len(units), first.shape[1]):
-        return _summed(chain([first], rest), units.index, len(units))
+        return _sums_of_parts(chain([first], rest), units.index, len(units))
     if not is_large(number, first.shape[1]):
         return units.sums(np.concatenate([first, *rest]))
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
@@ -403,7 +405,9 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     return units.sums(sparse.vstack(rows, format="csr"))
 
 
-def _summed(parts: Iterable[NDArray[Any]], index: NDArray[np.intp], groups: int) -> NDArray[Any]:
+def _sums_of_parts(
+    parts: Iterable[NDArray[Any]], index: NDArray[np.intp], groups: int
+) -> NDArray[Any]:
     """As :func:`group_sums`, of rows in parts."""
     start, total = 0, np.zeros(0)
     for part in parts:
@@ -436,15 +440,7 @@ def resampled_sums(table: Any) -> Any:
     number = table.shape[0]
     if number <= MOST_RESAMPLED:
         return table
-    return row_sums(table, random_groups(number), MOST_RESAMPLED)
-
-
-def row_sums(table: Any, index: NDArray[np.intp], groups: int) -> Any:
-    """As :func:`group_sums`, for any table; the sums are dense unless they are many numbers."""
-    if isinstance(table, ManyRows):
-        return table.summed(index, groups)
-    sums = group_sums(table, index, groups)
-    return sums if isinstance(sums, np.ndarray) or is_large(*sums.shape) else sums.toarray()
+    return group_sums(table, random_groups(number), MOST_RESAMPLED)
 
 
 def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.inference.statistics import Statistic
-from segiou.inference.units import ManyRows, row_parts
+from segiou.inference.units import ManyRows, group_sums, row_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class SliceSums:
         seen, places = present[index >= 0], index[index >= 0]
         hits = ManyRows(lambda: (part.astype(np.int64) for part in row_parts(seen)), len(seen))
         sums = [model.sums_of_groups(index, units) for model in models]
-        return cls(np.bincount(places, minlength=units), hits.summed(places, units), sums)
+        return cls(np.bincount(places, minlength=units), group_sums(hits, places, units), sums)
 
     def __sub__(self, other: SliceSums) -> SliceSums:
         sums = [a - b for a, b in zip(self.sums, other.sums, strict=True)]
