@@ -351,7 +351,7 @@ class Side:
             down, up = self.left_out.class_reach(self.columns, t, tail)
         elif self.error > 0:
             return self._widest(t)
-        elif math.isnan(self.error):
+        elif math.isnan(self.error) or not len(self.columns):  # 0 by a protocol, of no class
             return math.nan, math.nan
         else:
             near = self._bound_distance(tail)

@@ -132,6 +132,15 @@ def test_limits_at_a_bound_are_those_of_hits_in_a_row_or_of_one_changed_pixel():
     assert missed.high[1] == pytest.approx(1 - close)
 
 
+@pytest.mark.parametrize(("protocol", "value"), [("sklearn", 0.0), ("paddleseg", 1.0)])
+def test_a_mean_over_absent_classes_has_no_interval(protocol, value):
+    masks = [np.zeros((1, 4), int)] * 8
+    run = score(masks, masks, labels=["a", "b", "c"], exclude="a")
+    overall = run.intervals(protocol=protocol, groups="none").overall
+    assert overall.value == value
+    assert np.isnan([overall.low, overall.high]).all()
+
+
 def test_a_perfect_model_may_pass_where_one_wrong_pixel_passes():
     truths = np.zeros((59, 24, 24), int)
     truths[:, :, 12:] = 1
