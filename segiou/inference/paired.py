@@ -121,6 +121,11 @@ class Paired:
         """P-values of the score, then of the classes."""
         return np.array([change.p for change in self.changes])
 
+    @property
+    def is_students(self) -> bool:
+        """Whether p of the score is of Student's t."""
+        return self.score.is_of_few
+
     def spread(self, units: int, level: float) -> tuple[float, float]:
         """Error and degrees of freedom of the score over so many units."""
         return self.score.spread(units, level)
@@ -142,7 +147,7 @@ def _mean_steps(score: Statistic, classes: NDArray[np.bool_]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """The same by a bootstrap, with the p of the permutation test.
+    """The same with the limits of a bootstrap, which do not change p.
 
     Attributes
     ----------
@@ -150,24 +155,31 @@ class Resampled:
     drawn : ndarray of float, shape (B, 1 + C)
         Differences on the resamples.
     method : {"percentile", "bca"}
+    p : ndarray of float, shape (1 + C,)
+        P-values of the score, then of the classes.
     permuted : Permuted
+    is_students : bool
+        Whether p of the score is of Student's t.
     """
 
     a: Statistic
     b: Statistic
     drawn: Floats
     method: str
+    p: Floats
     permuted: Permuted
+    is_students: bool = False
 
-    @property
-    def values(self) -> Floats:
-        """The differences of the score, then of the classes."""
-        return self.b.values - self.a.values
-
-    @property
-    def p(self) -> Floats:
-        """P-values of the score, then of the classes."""
-        return self.permuted.p
+    @classmethod
+    def of(
+        cls, a: Statistic, b: Statistic, drawn: Floats, method: str, permutations: int, seed: int
+    ) -> Resampled:
+        """The p of :class:`Paired`; of medians, which have no steps, that of the permutations."""
+        if not a.is_smooth:
+            permuted = permutation_test(a, b, permutations, seed)
+            return cls(a, b, drawn, method, permuted.p, permuted)
+        paired = Paired.of(a, b, permutations, seed)
+        return cls(a, b, drawn, method, paired.p, paired.permuted, paired.is_students)
 
     def limits(self, level: float) -> Limits:
         """Intervals of the score and of every class, at a two-sided level."""

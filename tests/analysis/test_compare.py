@@ -194,6 +194,25 @@ def test_groups_in_every_form(groups):
     assert overall.low == pytest.approx(overall.delta - margin)
 
 
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_a_bootstrap_does_not_change_p(method):
+    for images in (3, 5, 8):
+        several = models(images, lifts=(0, 10, 20))
+        found, drawn = (
+            compare(*several, groups="none", method=m, **FEW) for m in ("permutation", method)
+        )
+        for pair, other in zip(found.pairs, drawn.pairs, strict=True):
+            for row, of_bootstrap in zip(pair.classes, other.classes, strict=True):
+                assert of_bootstrap.p == row.p
+            assert (other.overall.p, other.overall.p_holm) == (pair.overall.p, pair.overall.p_holm)
+            assert found.outcome(pair) == drawn.outcome(other)
+        is_students = "p of Student's t, because fewer than 6" in drawn.pair_sentences(other)[1]
+        assert is_students == (images < 6)
+        assert (
+            "paired t test (permutations need 6 units) and" in str(drawn.sentences())
+        ) == is_students
+
+
 def test_two_groups_have_no_interval():
     a, b = models()
     found = compare(a, b, groups=["x", "y"] * 15, **FEW)

@@ -41,7 +41,7 @@ from segiou.inference.paired import Paired, Resampled
 from segiou.inference.paired_runs import Common, SameImages, check_runs, names_of, same_images
 from segiou.inference.resampling import PairedMethod, PairedResampling
 from segiou.inference.scored_runs import clusters_of
-from segiou.inference.significance import check_difference, holm_adjust, permutation_test, power
+from segiou.inference.significance import check_difference, holm_adjust, power
 from segiou.inference.statistics import ScoredImages, Statistic, exchangeable
 from segiou.inference.units import Groups, HasRunCounts, Metric, Units, difference, row_parts
 from segiou.metrics.protocols import Protocol
@@ -107,8 +107,9 @@ def compare(
         Level of the intervals; 1 − level is the significance level of p.
     method : {"permutation", "percentile", "bca"}
         Intervals from the permutations, or a bootstrap: percentiles of the resamples, or
-        corrected for bias and skew (BCa), which may contradict p; p decides. Medians always
-        have a bootstrap. ``"jackknife"``, the default of scores, means ``"permutation"``.
+        corrected for bias and skew (BCa), which may contradict p; p is the same and decides.
+        Medians always have a bootstrap. ``"jackknife"``, the default of scores, means
+        ``"permutation"``.
     detect : float, optional
         True difference in score whose power and sample size to estimate, such
         as 0.01 for 1 point.
@@ -281,8 +282,8 @@ class _Pair(NamedTuple):
     @property
     def duel(self) -> Duel:
         """The difference of the score."""
-        delta, p = float(difference(0.0, self.differences.values[0])), float(self.differences.p[0])
-        return Duel(delta, p, *self.spread(len(self.design.units)))
+        delta = float(difference(self.a.score.values[0], self.b.score.values[0]))
+        return Duel(delta, float(self.differences.p[0]), *self.spread(len(self.design.units)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -353,15 +354,16 @@ class _Compared:
         units, whole = design.units, self.whole.units
         if units.kind != whole.kind or not np.array_equal(units.index, whole.index):
             a, b = self.over(design, (i, j))
+        test = how.permutations, how.seed
         differences: Paired | Resampled | Crossed
         if len(a.runs) > 1 or len(b.runs) > 1:
             differences = Crossed.of(a.runs, b.runs)
         elif how.method == "permutation":
-            differences = Paired.of(a.score, b.score, how.permutations, how.seed)
+            differences = Paired.of(a.score, b.score, *test)
         else:
             assert a.drawn is not None and b.drawn is not None
-            permuted = permutation_test(a.score, b.score, how.permutations, how.seed)
-            differences = Resampled(a.score, b.score, b.drawn - a.drawn, how.method, permuted)
+            drawn = b.drawn - a.drawn
+            differences = Resampled.of(a.score, b.score, drawn, how.method, *test)
         return _Pair(design, a, b, differences, how.level)
 
     def comparison(self) -> Comparison:
@@ -465,6 +467,7 @@ class _Compared:
             classes=tuple(classes),
             permutations=pair.permutations,
             exact=pair.is_exact,
+            _is_students=pair.differences.is_students,
             favours_a=favours_a,
             favours_b=favours_b,
             power=power(score.units, pair.spread, level=self.how.level, detect=self.detect),

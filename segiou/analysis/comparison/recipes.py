@@ -84,6 +84,7 @@ class Crossed:
     units: int
     bounds: tuple[float, float]
     permuted = None
+    is_students = False
 
     @classmethod
     def of(cls, a: Sequence[Statistic], b: Sequence[Statistic]) -> Crossed:

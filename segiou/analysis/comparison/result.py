@@ -45,8 +45,8 @@ class Difference:
         Jackknife standard error of delta, or its standard deviation over the
         resamples.
     p : float
-        p-value of the paired permutation test; of Student's t if its interval is. Without an
-        adjustment, the interval excludes 0 if and only if p < 1 − level.
+        p-value of the paired permutation test; of Student's t for three to five units. Without
+        an adjustment and a bootstrap, the interval excludes 0 if and only if p < 1 − level.
     p_holm : float
         Holm-adjusted p: over the classes for a class, over the pairs of models
         for the score. The largest p of the pairs of the best model holds for all of
@@ -154,6 +154,8 @@ class PairComparison:
     images_differing: int
     bounds: tuple[float, float] = (math.nan, math.nan)
     over: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    #: Whether p of the score is of Student's t.
+    _is_students: bool = field(default=False, repr=False, compare=False)
 
     def different(self, level: float) -> tuple[Difference, ...]:
         """Classes with a significant difference, largest first.

@@ -12,7 +12,7 @@ from segiou._support.numbers import with_unit
 from segiou.inference.dependence import DECLARED, Caution
 from segiou.inference.paired import FEWEST_PERMUTED
 from segiou.inference.significance import is_significant, least_p
-from segiou.inference.units import FEWEST_COMPARED, plural_of
+from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison.result import Comparison, InfluentialImage, PairComparison
@@ -243,22 +243,16 @@ def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
         yield f"{' and '.join(str(len(runs)) for runs in comparison.run_scores)} training runs"
     if score.p_holm > score.p:
         yield "adjusted for all pairs"
-    if _is_students(comparison, pair):
-        yield f"Student's t, because fewer than {FEWEST_PERMUTED}"
+    if pair._is_students:
+        of = "" if comparison.method == "permutation" else "p of "
+        yield f"{of}Student's t, because fewer than {FEWEST_PERMUTED}"
     if limit := _untestable(comparison, pair, score._family):
         yield limit
 
 
-def _is_students(comparison: Comparison, pair: PairComparison) -> bool:
-    """Whether Student's t replaces the permutations of too few units."""
-    few = FEWEST_COMPARED <= comparison.units < FEWEST_PERMUTED
-    is_permuted = comparison.method == "permutation" and not comparison.run_scores
-    return few and is_permuted and not math.isnan(pair.overall.low)
-
-
 def _untestable(comparison: Comparison, pair: PairComparison, family: int) -> str:
     """Why no p can be significant among a number of tests; empty if one can."""
-    if comparison.run_scores or not pair.permutations or _is_students(comparison, pair):
+    if comparison.run_scores or not pair.permutations or pair._is_students:
         return ""
     level, least = comparison.level, family * least_p(pair.permutations, exact=pair.exact)
     if is_significant(least, level):
@@ -274,13 +268,15 @@ def _test(comparison: Comparison, pair: PairComparison) -> str:
     """The test, and where the interval comes from."""
     number = f"{numbers.count(pair.permutations)} permutations"
     test = f"paired permutation test ({f'exact, {number}' if pair.exact else number})"
+    why = f"(permutations need {FEWEST_PERMUTED} units)"
     if comparison.run_scores:
         test = f"interval and t test with {comparison._image}s and training runs crossed"
-    elif _is_students(comparison, pair):
-        test = f"paired t test and its interval (permutations need {FEWEST_PERMUTED} units)"
     elif comparison.method != "permutation":
         name = "bootstrap" if comparison.method == "percentile" else "BCa bootstrap"
+        test = f"paired t test {why}" if pair._is_students else test
         test = f"{test} and {name} interval ({numbers.count(comparison.resamples or 0)} resamples)"
+    elif pair._is_students:
+        test = f"paired t test and its interval {why}"
     elif not comparison.too_few:
         test = f"{test} and the interval of the same permutations"
     seed = "" if comparison.seed is None or comparison.run_scores else f", seed {comparison.seed}"
