@@ -372,7 +372,7 @@ class _Compared:
         duels = {at: pair.duel for at, pair in self.pairs.items()}
         # Two models have no stability to print.
         contest = self.contest(duels if several else {})
-        adjusted = self.adjusted(contest, {at: duel.p for at, duel in duels.items()})
+        adjusted = self.adjusted(contest, duels)
         ranking = self.ranking(contest)
         is_random = self.is_drawn or not all(pair.is_exact for pair in self.pairs.values())
         pairs = zip(self.pairs.values(), adjusted, strict=True)
@@ -387,7 +387,7 @@ class _Compared:
             resamples=self.how.resamples if self.is_drawn else None,
             seed=self.how.seed if is_random else None,
             ranking=ranking.models,
-            pairs=tuple(self.compared(pair, *p_adjusted) for pair, p_adjusted in pairs),
+            pairs=tuple(self.compared(*pair_and_p) for pair_and_p in pairs),
             better=first.score.better,
             score_unit=first.score.unit,
             overall=first.score.overall,
@@ -415,19 +415,14 @@ class _Compared:
         return contest_of(scores, duels, drawn, self.how)
 
     @staticmethod
-    def adjusted(
-        contest: Contest, p: Mapping[tuple[int, int], float]
-    ) -> Iterator[tuple[float, int]]:
-        """Adjusted p of the score of each pair, and its largest factor."""
+    def adjusted(contest: Contest, duels: Mapping[tuple[int, int], Duel]) -> list[float]:
+        """Adjusted p of the score of each pair."""
         ranks = ranks_of(contest.values, contest.better)
-        every = np.full((len(ranks), len(ranks)), np.nan)
-        for (i, j), value in p.items():
-            every[i, j] = every[j, i] = value
-        adjusted = adjusted_pairs(every, ranks)
-        best = np.flatnonzero(ranks == 1)
-        for i, j in p:
-            is_lead = len(best) == 1 and best[0] in (i, j)
-            yield float(adjusted[i, j]), 1 if is_lead else len(p)
+        p = np.full((len(ranks), len(ranks)), np.nan)
+        for (i, j), duel in duels.items():
+            p[i, j] = p[j, i] = duel.p
+        adjusted = adjusted_pairs(p, ranks)
+        return [float(adjusted[at]) for at in duels]
 
     def ranking(self, contest: Contest) -> Ranking:
         """Models by score, with the stability of their ranks."""
@@ -452,7 +447,7 @@ class _Compared:
             **self.units(self.whole),
         )
 
-    def compared(self, pair: _Pair, p_adjusted: float, family: int) -> PairComparison:
+    def compared(self, pair: _Pair, p_adjusted: float) -> PairComparison:
         """The comparison of two models, given p adjusted over the pairs."""
         a, b, score = pair.a, pair.b, pair.a.score
         overall, *classes = self.differences(pair, p_adjusted)
@@ -463,7 +458,7 @@ class _Compared:
         return PairComparison(
             a.name,
             b.name,
-            overall=replace(overall, _family=family),
+            overall=overall,
             classes=tuple(classes),
             permutations=pair.permutations,
             exact=pair.is_exact,

@@ -72,8 +72,6 @@ class Difference:
     units: int
     undefined_share: float = math.nan
     freedom: float = math.nan
-    #: Most that p is multiplied by.
-    _family: int = field(default=1, repr=False, compare=False)
 
     @property
     def few(self) -> bool:

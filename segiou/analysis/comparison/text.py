@@ -246,7 +246,9 @@ def _basis(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
     if pair._is_students:
         of = "" if comparison.method == "permutation" else "p of "
         yield f"{of}Student's t, because fewer than {FEWEST_PERMUTED}"
-    if limit := _untestable(comparison, pair, score._family):
+    first, second = comparison.ranking[:2]
+    is_of_best = first.rank < second.rank and first.name in (pair.a, pair.b)
+    if limit := _untestable(comparison, pair, 1 if is_of_best else len(comparison.pairs)):
         yield limit
 
 

@@ -344,7 +344,7 @@ class Scored:
         reach = float(student(freedom, (1 - self.level) / 2)) * error
         p = 2 * float(student_below(-abs(slope) / error, freedom))
         start, end = np.quantile(x, [0.1, 0.9]).tolist()
-        change, low, high = ((end - start) * (slope + side * reach) for side in (0, -1, 1))
+        change, low, high = ((end - start) * (slope + sign * reach) for sign in (0, -1, 1))
         first, last = told_apart([start, end], are_dates=True) if column.is_date else (start, end)
         yield Trend(
             column=column.name, start=first, end=last, change=change, low=low, high=high, p=p
