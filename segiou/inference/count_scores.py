@@ -24,7 +24,6 @@ def overall_score(
     function: Callable[[Counts], Floats],
     pixel_unit: str,
     aggregate: Aggregate | None,
-    keep: NDArray[np.bool_] | None = None,
 ) -> Score:
     """A score of Counts without per-class values."""
     if aggregate == "C":

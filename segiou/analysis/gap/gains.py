@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 _STEP_IMAGES = 10
 #: Steps whose gains have an interval: only the first are shown.
 _BOUNDED = 6
-_TAIL = 0.025
+_LEVEL, _TAIL = 0.95, 0.025
 
 
 class ImageGains:
@@ -191,8 +191,6 @@ def threshold_gains(
     units: Units,
     protocol: Protocol,
     include: NDArray[np.bool_],
-    *,
-    level: float = 0.95,
 ) -> tuple[ThresholdGain, ...]:
     """The gains whose interval is above 0, largest first; none over too few units."""
     if units.too_few_to_compare:
@@ -204,7 +202,7 @@ def threshold_gains(
         for decided in (counts, other.counts)
     )
     # The best of several classes is shown, so all intervals are simultaneous (Bonferroni).
-    limits = Paired.of(*several).limits(1 - (1 - level) / max(len(tried), 1))
+    limits = Paired.of(*several).limits(1 - (1 - _LEVEL) / max(len(tried), 1))
     gains = [
         ThresholdGain(
             score="mean_iou" if other.decides_all else "iou",
@@ -213,7 +211,7 @@ def threshold_gains(
             gain=float(limits.values[at]),
             low=float(limits.low[at]),
             high=float(limits.high[at]),
-            level=level,
+            level=_LEVEL,
         )
         for c in tried.tolist()
         for at in [0 if other.decides_all else 1 + c]

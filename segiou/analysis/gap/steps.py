@@ -291,11 +291,11 @@ def corrected(counts: Counts, hits: Ints, lost: Ints) -> Counts:
     return Counts.trusted(counts.tp + hits, counts.fp - lost, counts.fn - hits, counts.tn + lost)
 
 
-def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:
-    """The first steps of different classes of the truth; of a false class, one step."""
+def top_steps(steps: Sequence[NextStep]) -> list[NextStep]:
+    """The first three steps of different classes of the truth; of a false class, one step."""
     false = {step.pred for step in steps if step.kind == "false_class"}
     first: dict[tuple[bool, str | None], NextStep] = {}
     for step in steps:
         is_false = step.pred in false
         first.setdefault((is_false, step.pred if is_false else step.truth), step)
-    return list(first.values())[:number]
+    return list(first.values())[:3]
