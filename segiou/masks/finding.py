@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from segiou._support.arguments import check_path
-from segiou._support.files import no_file_problem
+from segiou._support.files import no_file_problem, os_problem
 from segiou._support.text import did_you_mean, listed, plural
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
 
@@ -195,7 +195,7 @@ def _is_found_below(folder: str, target: str) -> bool:
 
 
 def _raise_unreadable(error: OSError) -> None:
-    msg = f"{error.filename}: cannot be read: {error.strerror}"
+    msg = f"{error.filename}: {os_problem(error)}"
     raise ValueError(msg) from error
 
 

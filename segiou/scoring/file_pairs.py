@@ -190,8 +190,10 @@ def files_of(source: Source) -> dict[str, str]:
     try:
         return source.find()
     except ValueError as error:
-        text = str(error).removeprefix(f"{source.root}: ")
-        raise DataError([Problem(source.root, text)]) from error
+        where, text = source.root, str(error).removeprefix(f"{source.root}: ")
+        if text.startswith(f"{where}/"):  # a file in it
+            where, _, text = text.partition(": ")
+        raise DataError([Problem(where, text)]) from error
 
 
 def _paired(truths: Mapping[str, str], preds: Mapping[str, str], pair_by: PairOptions) -> Pairing:

@@ -197,6 +197,7 @@ def test_a_broken_link_is_said_to_be_one(tmp_path):
         ("volume.tif", "stores a volume in one page"),
         ("thumbnail.tif", "begins with a reduced image"),
         ("near.npy", r"such as 3\.0000001"),
+        ("single.npy", r"such as 0\.1\]"),
     ],
 )
 def test_the_reason_is_the_real_one(name, problem, tmp_path):
@@ -208,7 +209,7 @@ def test_the_reason_is_the_real_one(name, problem, tmp_path):
             file.write(page[::2, ::2], subfiletype=1)
             file.write(page)
     else:
-        np.save(path, page + 2.0000001)
+        np.save(path, page + 2.0000001 if name == "near.npy" else page * np.float32(0.1))
     with pytest.raises(MaskError, match=problem):
         open_mask(path)
 

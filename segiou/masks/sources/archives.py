@@ -76,8 +76,9 @@ class ArchiveFolder(Source):
         try:
             members = self._members()
         except Exception as error:
-            text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
-            text = f"cannot be read as an archive: {text}"
+            is_of_system = isinstance(error, OSError) and error.errno
+            as_archive = f"cannot be read as an archive: {error}"
+            text = os_problem(error) if is_of_system else as_archive
             msg = f"{self.root}: {IS_A_POINTER if is_pointer(self.archive) else text}"
             raise ValueError(msg) from error
         folder = self.root[len(self.archive) :].strip("/")

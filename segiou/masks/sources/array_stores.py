@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp
+from segiou._support.files import Stamp, is_file
 from segiou.masks.finding import ZARR_FILES, check_found, is_mask, split_ending, unknown_part
 from segiou.masks.formats.numpy_files import whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
@@ -32,7 +32,7 @@ def is_store(path: Path) -> bool:
     """Whether a path is a zarr store or a safetensors file."""
     if path.suffix.lower() == ".safetensors":
         return path.is_file()
-    return path.is_dir() and any((path / name).is_file() for name in ZARR_FILES)
+    return path.is_dir() and any(is_file(path / name) for name in ZARR_FILES)
 
 
 @dataclass(frozen=True)
