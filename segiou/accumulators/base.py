@@ -281,7 +281,7 @@ class TableAccumulator(Accumulator):
     @property
     def pairs(self) -> int:
         """Pairs of arrays counted."""
-        with self._held() as parts:
+        with self._locked_parts() as parts:
             return sum(part.pairs for part in parts)
 
     def _own(self) -> _Part:
@@ -291,7 +291,7 @@ class TableAccumulator(Accumulator):
         return self._parts.get(thread) or self._parts.setdefault(thread, _Part(self._empty()))
 
     @contextmanager
-    def _held(self) -> Iterator[list[_Part]]:
+    def _locked_parts(self) -> Iterator[list[_Part]]:
         """The counts of all threads, while none of them adds a batch."""
         with ExitStack() as stack:
             parts = list(self._parts.values())  # in the same order for every reader
@@ -301,7 +301,7 @@ class TableAccumulator(Accumulator):
 
     def _snapshot(self) -> tuple[NDArray[np.int64], int]:
         """A copy of the counts and the number of pairs at one moment."""
-        with self._held() as parts:
+        with self._locked_parts() as parts:
             total = parts[0].cells.copy() if parts else self._empty()
             for part in parts[1:]:
                 total = add_exactly(total, part.cells, f"the sum of {self._noun}")

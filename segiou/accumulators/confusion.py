@@ -258,7 +258,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     def counts(self) -> Counts:
         """TP, FP, FN and TN per class, each of shape (C,)."""
         self._collect()
-        with self._held() as parts:
+        with self._locked_parts() as parts:
             if len(parts) == 1:  # without a copy of the table, which may be large
                 return self._encoding.tally(parts[0].cells).counts
         return self.tally.counts

@@ -80,11 +80,13 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
 
 def _change_text(part: Slice, every: Slices, tests: int, state: str) -> str:
     verb = {"failed": "is lower", "undecided": "may be lower", "passed": "is not lower"}[state]
-    said = f"mean IoU on {part.name} {verb} than the baseline ({signed_points(part.score)} points"
+    sentence = (
+        f"mean IoU on {part.name} {verb} than the baseline ({signed_points(part.score)} points"
+    )
     if math.isnan(part.low):
-        return f"{said}{_too_few(part, every)})"
+        return f"{sentence}{_too_few(part, every)})"
     ends = f"{signed_points(part.low)} to {signed_points(part.high)}"
-    return f"{said}, interval adjusted for {plural(tests, 'slice')} {ends})"
+    return f"{sentence}, interval adjusted for {plural(tests, 'slice')} {ends})"
 
 
 def _bounds(part: Slice) -> tuple[float, float]:

@@ -297,17 +297,19 @@ def _change_text(comparison: Comparison, margin: float, state: str) -> str:
         "passed": "is not lower",
     }[state]
     by = f" by more than {100 * margin:.2f} points" if margin else ""
-    said = f"mean IoU {verb} than the baseline{by} ({signed_points(change.delta)} points"
+    sentence = f"mean IoU {verb} than the baseline{by} ({signed_points(change.delta)} points"
     if math.isnan(low):
         p = "" if math.isnan(change.p) else f", one-sided {p_equals(change.p / 2)}"
-        return f"{said}, no interval from {comparison.units_text}{p})"
-    said = f"{said}, 90 % interval {signed_points(low)} to {signed_points(high)}"
-    said = f"{said})" if margin else f"{said}, one-sided {p_equals(change.p / 2)})"
+        return f"{sentence}, no interval from {comparison.units_text}{p})"
+    sentence = f"{sentence}, 90 % interval {signed_points(low)} to {signed_points(high)}"
+    sentence = f"{sentence})" if margin else f"{sentence}, one-sided {p_equals(change.p / 2)})"
     # Rounded up, because the gate passes with this margin.
     least = math.ceil(-10000 * low) / 100
     if state != "failed" and least > 0:
         confirmed = f"{comparison.units_text} can confirm: {least:.2f} points"
-        said = f"{said}; smallest margin that {confirmed}"
+        sentence = f"{sentence}; smallest margin that {confirmed}"
     if margin and comparison.units < _FEWEST_OF_MARGIN:
-        said = f"{said}; a margin should have at least {_FEWEST_OF_MARGIN} {comparison._kind}"
-    return said
+        sentence = (
+            f"{sentence}; a margin should have at least {_FEWEST_OF_MARGIN} {comparison._kind}"
+        )
+    return sentence

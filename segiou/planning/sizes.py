@@ -373,32 +373,32 @@ def _answer(sizes: SampleSizes) -> list[str]:
     limits = "" if row.low is None else f" ({share} {_range(row)})"
     number = f"{sizes._several(row.needed)}{limits}"
     now = f"{sizes._several(sizes.units)} of the run"
-    said = [f"{text.capital(row.name)} has a {wanted} with about {number}."]
+    sentences = [f"{text.capital(row.name)} has a {wanted} with about {number}."]
     if math.isfinite(row.half_width):
-        said.append(f"The {now} give ± {_width(row.half_width, unit, '')}.")
-    return said + ([] if sizes.unit == "image" else _images(sizes))
+        sentences.append(f"The {now} give ± {_width(row.half_width, unit, '')}.")
+    return sentences + ([] if sizes.unit == "image" else _images(sizes))
 
 
 def _images(sizes: SampleSizes) -> list[str]:
     """The images in the units that are needed, and how much information those of the run carry."""
     row, image = sizes.overall, sizes._image
     each = f"{sizes.images / sizes.units:.3g} {image}s per {sizes.unit}"
-    said = [f"With {each}, this is {text.plural(row.images or 0, image)}."]
+    sentences = [f"With {each}, this is {text.plural(row.images or 0, image)}."]
     if sizes.dependence is None and row.design_effect > 1:
         alone = f"{sizes.images / row.design_effect:.0f} independent ones"
-        said.append(
+        sentences.append(
             f"Design effect {row.design_effect:.2f}: the {sizes.images} {image}s of the run carry "
             f"as much information as about {alone}, so new {sizes._kind} add more than further "
             f"{image}s of the same {sizes._kind}."
         )
-    return said
+    return sentences
 
 
 def _cautions(sizes: SampleSizes) -> list[str]:
     """Why answers are uncertain or missing."""
-    said = [] if sizes._limit is None else [text.capital(str(sizes._limit))]
+    sentences = [] if sizes._limit is None else [text.capital(str(sizes._limit))]
     if sizes.units < _RELIABLE_FROM and sizes.overall.needed is not None:
-        said.append(
+        sentences.append(
             f"Caution: estimates from {sizes._several(sizes.units)} are usually too low, because "
             f"most small samples lack rare classes and rare failures. {text.see('intervals')}"
         )
@@ -410,5 +410,5 @@ def _cautions(sizes: SampleSizes) -> list[str]:
     ):
         names = tuple(row.name for row in rows)
         if names:
-            said.append(f"{why}: {text.classes(names)}.")
-    return said
+            sentences.append(f"{why}: {text.classes(names)}.")
+    return sentences

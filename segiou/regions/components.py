@@ -155,12 +155,12 @@ def label_components(
     voxel, least = least_size(array, min_size, spacing)
     groups = [{v} for v in count_ids(array) if v] if values is None else read_groups(values)
     connected = components(array, groups, connectivity, merge)
-    kept = np.isin(connected.values, _held([*chain(*groups)], array.dtype))
+    kept = np.isin(connected.values, _values_in_range([*chain(*groups)], array.dtype))
     kept &= connected.sizes * voxel >= least
     return connected.drawn(np.where(kept, kept.cumsum(), 0))
 
 
-def _held(values: Iterable[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _values_in_range(values: Iterable[int], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The range of values of an array's type."""
     return np.array([value for value in values if can_hold(dtype, value)], dtype)
 
@@ -197,7 +197,7 @@ def components(
     rank = choices.index(connectivity) + 1 if connectivity else array.ndim
     firsts = []
     for group in groups if merge else [group for group in groups if len(group) > 1]:
-        members = _held(group, array.dtype)
+        members = _values_in_range(group, array.dtype)
         firsts += members[:1].tolist()
         if len(members) > 1:
             array = np.where(np.isin(array, members), members[0], array)

@@ -135,7 +135,7 @@ def _crops(
     photos: ImageMatch | None,
 ) -> tuple[dict[str, str], str]:
     """Photo, truth and prediction around a region, which is outlined; why there is no photo."""
-    masks, inside, box = _seen(masks, region, run)
+    masks, inside, box = _in_plane(masks, region, run)
     truth, pred = masks.arrays
     view = _widened(box, inside.shape)
     outline = _Outline.of(inside[view])
@@ -158,7 +158,7 @@ def _crops(
 _Box = tuple[slice, ...]
 
 
-def _seen(masks: Masks, region: Region, run: Run) -> tuple[Masks, NDArray[np.bool_], _Box]:
+def _in_plane(masks: Masks, region: Region, run: Run) -> tuple[Masks, NDArray[np.bool_], _Box]:
     """The masks, the pixels of a region and its box; of a volume, the plane with most of it."""
     label, suggestion = (run.class_names.index(name) for name in (region.label, region.suggestion))
     where = (masks.arrays[0] == label) & (masks.arrays[1] == suggestion)

@@ -170,7 +170,7 @@ def image_table(
     """The images of a run or two; only the worst or most different of very many."""
     order = np.argsort(_interest(scores), kind="stable")
     listed = np.sort(order[:LISTED])
-    columns = tuple(_taken(run, listed) for run in runs)
+    columns = tuple(_columns_of(run, listed) for run in runs)
     taken = scores._replace(values=tuple(of_run[listed] for of_run in scores.values))
     left = len(order) - len(listed)
     return ImageTable(
@@ -208,7 +208,7 @@ def drawer_of(run: Run) -> Plan | None:
     return next((plan for plan in run.plans if plan.draws_objects), None)
 
 
-def _taken(run: Run, indices: Ints) -> Columns:
+def _columns_of(run: Run, indices: Ints) -> Columns:
     """Some images by index; the others are not kept, since a run may be larger than memory."""
     parts, start = [], 0
     for block in run._images.blocks(measured=drawer_of(run) is not None):
