@@ -25,6 +25,8 @@ SOFT_EDGES = (
 )
 #: Names of temporary files, and addresses in memory.
 _RANDOM = re.compile(r" ?['\"]?\S*(?:segiou-\w+|/vsi\w+)/[^\s'\"]*['\"]?| ?\(0x[0-9a-f]+\)")
+#: Characters of the text of a library's error that are shown at most.
+_MOST_TEXT = 200
 #: Errors of libraries whose text does not describe the file.
 _SLIPS = (AssertionError, AttributeError, IndexError, KeyError, TypeError)
 #: Extensions of label volumes.
@@ -206,7 +208,9 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
     except Exception as error:
         # Some libraries print context first, and their internal errors do not describe the file.
         text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
-        text = "" if isinstance(error, _SLIPS) else f": {_RANDOM.sub('', text)}"
+        text = _RANDOM.sub("", text)
+        text = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"  # may quote the file
+        text = "" if isinstance(error, _SLIPS) else f": {text}"
         what = "is not supported" if isinstance(error, NotImplementedError) else what
         raise MaskError(path, f"{what}{text}") from error
 

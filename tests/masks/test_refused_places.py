@@ -222,3 +222,11 @@ def test_two_unicode_forms_of_a_name_are_told_apart(tmp_path):
             mask.save(tmp_path / folder / name)
     with pytest.raises(segiou.DataError, match="another Unicode form"):
         segiou.score_folder(tmp_path / "t", tmp_path / "p", labels="0-1")
+
+
+def test_errors_of_libraries_are_cut_off(tmp_path):
+    np.save(path := tmp_path / "a.npy", np.zeros((30, 40), np.uint8))
+    path.write_bytes(path.read_bytes().replace(b"v\0{", b"\xff\3[", 1))
+    with pytest.raises(MaskError, match="Cannot parse header") as raised:
+        open_mask(path)
+    assert len(raised.value.problem) < 300

@@ -121,7 +121,7 @@ def whole_labels(array: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if array.dtype.kind == "f":
         if (integers := as_integers(array)) is not None:
             return integers
-        example = f" [such as {others_than_integers(array)[0]!s}]"
+        example = f" [such as {others_than_integers(array)[0]!s:.24}]"
     raise MaskError(path, _no_labels(array.dtype, array.shape, example))
 
 

@@ -64,7 +64,7 @@ def check_page(page: Any, size: int, path: str | Path) -> None:
     if absent := [name for name in _REQUIRED if name not in page.tags]:
         raise MaskError(path, f"is a corrupt TIFF: no {', '.join(absent)} tag")
     if not hasattr(page.photometric, "name"):
-        problem = f"is a corrupt TIFF: its PhotometricInterpretation is {page.photometric!r}"
+        problem = f"is a corrupt TIFF: its PhotometricInterpretation is {page.photometric!r:.40}"
         raise MaskError(path, problem)
     check_upright(int(page.tags.valueof("Orientation", 1)), path)
     if page.predictor == 3 and page.dtype is not None and page.dtype.kind in "biu":
