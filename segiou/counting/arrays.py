@@ -140,7 +140,14 @@ def _torch_to_host(data: Any) -> NDArray[Any]:
     if "float8" in str(tensor.dtype):
         msg = f"{tensor.dtype} tensors are not supported; convert the tensor first, as with .half()"
         raise TypeError(msg)
-    array: NDArray[Any] = tensor.resolve_neg().numpy()
+    try:
+        array: NDArray[Any] = tensor.resolve_neg().numpy()
+    except (RuntimeError, TypeError) as error:  # of functorch, FakeTensorMode, quantised
+        msg = (
+            "the tensor has no values that NumPy can read; count after torch.vmap, torch.func or "
+            f"FakeTensorMode with the result, and dequantize() first ({error})"
+        )
+        raise TypeError(msg) from error
     return array
 
 

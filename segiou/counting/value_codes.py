@@ -93,7 +93,7 @@ class ValueCodes:
         codes = np.empty(labels.shape, np.uint16)
         look_up = reference.finder(labels.dtype, self.low, self.codes, self.undeclared)
         for block in reference.iter_blocks(labels.shape):
-            codes[block] = look_up(labels[block])
+            codes[block] = look_up(labels[(*block, ...)])  # an array even for one value
         if self.far:
             codes[self.is_far(labels)] = self.undeclared - 1  # only truth values can be far
         return codes

@@ -98,8 +98,9 @@ def whole_numbers(truth: Any) -> Any:
     is_torch = framework_of(truth) == "torch"
     is_traced = not is_torch and is_tracer(truth)
     xp: Any = sys.modules["torch" if is_torch else "jax.numpy" if is_traced else "numpy"]
-    values = truth.detach() if is_torch else truth if is_traced else as_array(truth, "truth")
-    wrong = (values != xp.round(values)) | ~xp.isfinite(values)
+    values = truth.detach() if is_torch else truth
+    values = values if is_torch or is_traced else as_array(truth, "truth").astype(np.float64)
+    wrong = (values != xp.round(values)) | ~(abs(values) < 2.0**63)  # NaN, and beyond int64
     whole = xp.where(wrong, xp.zeros_like(values), values)
     if is_traced or (is_torch and not truth.is_cpu):  # without waiting for the device
         return xp.where(wrong, NOT_WHOLE, whole.astype("int32") if is_traced else whole.long())

@@ -494,7 +494,8 @@ class HistogramScoring(Scoring):
         self.options = _options_like(histogram, applies, options)
         self._like = histogram.bins.kind, histogram.regions
         self.activation = options.get("activation")
-        check_choice("activation", self.activation or "", ("", "softmax", "sigmoid"))
+        if self.activation is not None:
+            check_choice("activation", self.activation, ("softmax", "sigmoid"))
         scores = options.get("scores")
         if scores is None:
             scores = "average_precision" if isinstance(default, str) else tuple(self._formulas())

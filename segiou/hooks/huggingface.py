@@ -170,8 +170,16 @@ class ComputeMetrics:
 def _check_sizes(eval_pred: EvalPrediction, *, are_channels: bool) -> None:
     """Raise a ValueError for logits of images whose labels the Trainer has padded."""
     truths, preds = eval_pred.label_ids, first_output(eval_pred.predictions)
+    if isinstance(truths, tuple):
+        msg = (
+            f"label_ids has {len(truths)} arrays; pass label_names to TrainingArguments with the "
+            "name of the label maps only"
+        )
+        raise TypeError(msg)
     if isinstance(truths, list) or (preds.ndim <= truths.ndim and not are_channels):
         return  # batches of their own size, or labels, which are padded alike
+    if truths.ndim < 2 or not truths.size or not preds.size:
+        return
     are_padded = [(x[..., -1, :] == _PADDING).reshape(len(x), -1).all(1) for x in (truths, preds)]
     padded = are_padded[0] & ~are_padded[1]
     if padded.any() and not padded.all():

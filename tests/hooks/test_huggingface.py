@@ -303,6 +303,19 @@ def test_what_the_trainer_pads_is_never_counted(need):
     assert metrics.counts.ignored == 2
 
 
+def test_evaluations_of_no_or_flat_or_several_labels(need):
+    need("transformers")
+    from transformers import EvalPrediction
+
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    metrics, logits, truth = ComputeMetrics(2), np.eye(2)[[[0, 1]]], np.array([[0, 1]])
+    assert np.isnan(metrics(EvalPrediction(logits[:0], truth[:0]))["mean_iou"])
+    assert metrics(EvalPrediction(logits[0], truth[0]))["mean_iou"] == 1
+    with pytest.raises(TypeError, match="label_ids has 2 arrays; pass label_names"):
+        metrics(EvalPrediction(logits, (truth, truth)))
+
+
 def test_arrays_of_a_batch_are_counted_all_or_none(need):
     need("transformers")
     from segiou.hooks.huggingface import ComputeMetrics

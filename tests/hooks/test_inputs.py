@@ -577,3 +577,15 @@ def test_options_of_other_tools(torch):
         metric(3, num_classes=3)
     with pytest.raises(TypeError, match="pass measures= to segiou"):
         metric(3, measures=["boundary"])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [1e30, -1e19, np.inf])
+def test_float_labels_beyond_integers_are_named(torch, value):
+    truth = np.array([[0.0, 1.0, value]])
+    for side in (truth, torch.from_numpy(truth)):
+        with pytest.raises(ValueError, match="1 value that is not a whole number"):
+            metric(2).update(np.array([[0, 1, 1]]), side)
+    half = metric(2)
+    half.update(np.array([[0, 1]]), truth[:, :2].astype(np.float16))
+    assert half.counts.matrix.tolist() == [[1, 0], [0, 1]]

@@ -380,3 +380,21 @@ def test_float8_is_refused(need):
     scores = torch.zeros(1, 2, 2, 2).to(torch.float8_e4m3fn)
     with pytest.raises(TypeError, match="float8_e4m3fn"):
         ConfusionMatrix(2).update(torch.zeros(1, 2, 2).long(), scores, argmax=1)
+
+
+def test_tensors_without_values_are_named(need):
+    torch = need("torch")
+    truth = torch.tensor([[0, 1], [1, 1]])
+    scores = torch.zeros(2, 2)
+
+    def counted(row):
+        return torch.tensor(ConfusionMatrix(2).update(row, row).pixels)
+
+    def loss(values):
+        ConfusionMatrix(2).update(truth[0], values, argmax=0)
+        return values.sum()
+
+    with pytest.raises(TypeError, match=r"no values that NumPy can read; count after torch\.vmap"):
+        torch.vmap(counted)(truth)
+    with pytest.raises(TypeError, match=r"no values that NumPy can read; count after torch\.vmap"):
+        torch.func.grad(loss)(scores)

@@ -251,3 +251,10 @@ def test_beta_needs_fbeta():
         histogram.best_threshold("iou", beta=2)
     with pytest.raises(ValueError, match="beta must be at most 1e"):
         histogram.best_threshold("fbeta", beta=float("inf"))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_a_single_pixel_without_axes(dtype):
+    found = ScoreHistogram(3, bins=10).update(dtype(1), np.array([0.2, 0.5, 0.3]), axis=0)
+    assert found == ScoreHistogram(3, bins=10).update([1], [[0.2, 0.5, 0.3]], axis=1)
+    assert found.counts[1, 5].tolist() == [0, 1]
