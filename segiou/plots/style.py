@@ -140,7 +140,7 @@ _CHECKS: dict[str, Callable[[str, Any], object]] = {
     "cmap": _check_map,
     "figsize": _check_size,
     "limit": partial(check_integer, least=1),
-    "bins": partial(check_integer, least=1),
+    "bins": partial(check_integer, least=1, most=1000),  # each is drawn
     "metric": partial(check_kind, kinds=str, wanted="the name of a score"),
 }
 

@@ -130,6 +130,8 @@ def test_pairs_and_names_are_checked(comparison):
 def test_normalize_and_bins_are_checked(run):
     with pytest.raises(ValueError, match="normalize must be 'truth', 'pred' or None, got"):
         plots.confusion_matrix(run, normalize=["truth"])
+    with pytest.raises(ValueError, match="bins must be at most 1000, got 1000000000"):
+        plots.image_distribution(run, bins=10**9)
     with pytest.raises(TypeError, match="bins must be an integer, not str"):
         plots.image_distribution(run, bins="auto")
     with pytest.raises(ValueError, match="dpi must be at least 20, got 1"):
