@@ -196,6 +196,7 @@ def test_a_broken_link_is_said_to_be_one(tmp_path):
     [
         ("volume.tif", "stores a volume in one page"),
         ("thumbnail.tif", "begins with a reduced image"),
+        ("eps.png", r"is a vector image \(EPS\)"),
         ("near.npy", r"such as 3\.0000001"),
         ("single.npy", r"such as 0\.1\]"),
     ],
@@ -208,6 +209,8 @@ def test_the_reason_is_the_real_one(name, problem, tmp_path):
         with tifffile.TiffWriter(path) as file:
             file.write(page[::2, ::2], subfiletype=1)
             file.write(page)
+    elif name == "eps.png":
+        Image.fromarray(page).save(path, "EPS")
     else:
         np.save(path, page + 2.0000001 if name == "near.npy" else page * np.float32(0.1))
     with pytest.raises(MaskError, match=problem):

@@ -47,6 +47,8 @@ _GAP_OR_COMMENT = rb"(?:\s|#[^\r\n]*[\r\n])+"
 #: Kind, width, height and maximum of a PGM or PPM.
 _NETPBM = re.compile(_GAP_OR_COMMENT.join([rb"P([2356])", *[rb"(\d{1,9})"] * 3]) + rb"\s")
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
+#: Formats for which Pillow starts another program, Ghostscript, with the file.
+_VECTORS = {"EPS", "WMF"}
 #: Errors of Pillow about what is not installed, in files that may be intact.
 _MISSING = re.compile(r"cannot find loader.*|\w* ?(?:decoder|support) \S* ?not \w+.*")
 #: Types of pixels by Pillow's mode; others have bytes.
@@ -328,6 +330,8 @@ def _orientation(image: Image.Image) -> int:
 
 def _read_pillow(image: Image.Image, path: str | Path, is_lossless: bool) -> RawMask:
     kind = image.format or "image"
+    if kind in _VECTORS:
+        raise MaskError(path, f"is a vector image ({kind}); save it as PNG")
     frames = getattr(image, "n_frames", 1)
     if frames > 1:
         raise MaskError(
