@@ -16,7 +16,7 @@ from segiou._support.numbers import grouped, interval_name, points, shown
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
 from segiou.document.findings import Finding
-from segiou.document.parts import Column, Line, Part, Table
+from segiou.document.parts import GAP, Column, Line, Part, Table
 from segiou.inference.count_scores import Aggregate
 from segiou.inference.dependence import BlockLength
 from segiou.inference.intervals import OverUnits, unit_attributes
@@ -153,7 +153,7 @@ class SampleSizes(OverUnits, Finding):
             Column(f"{self._image}s needed", images if grouped else [], 2),
             Column("design effect", effects, 1),
         )
-        return [*map(Line, self.sentences()), Table(columns, first=1)]
+        return [*map(Line, self.sentences()), GAP, Table(columns, first=1)]
 
 
 @names_options
@@ -382,7 +382,9 @@ def _answer(sizes: SampleSizes) -> list[str]:
 def _images(sizes: SampleSizes) -> list[str]:
     """The images in the units that are needed, and how much information those of the run carry."""
     row, image = sizes.overall, sizes._image
-    each = f"{sizes.images / sizes.units:.3g} {image}s per {sizes.unit}"
+    share = sizes.images / sizes.units
+    each = grouped(round(share)) if share >= 100 else f"{share:.3g}"
+    each = f"{each} {image if each == '1' else f'{image}s'} per {sizes.unit}"
     sentences = [f"With {each}, this is {text.plural(row.images or 0, image)}."]
     if sizes.dependence is None and row.design_effect > 1:
         alone = f"{sizes.images / row.design_effect:.0f} independent ones"

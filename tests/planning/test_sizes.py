@@ -199,3 +199,12 @@ def test_scores_of_other_kinds():
         run.sample_sizes(1.5, "hausdorff_95")
     with pytest.raises(TypeError, match="per-image counts"):
         sample_sizes(run.total(), 0.02)
+
+
+@pytest.mark.parametrize(("each", "shown"), [(1, "1 image per"), (2000, "2000 images per")])
+def test_images_per_group_are_written_as_a_number(each, shown):
+    rng = np.random.default_rng(0)
+    tp = rng.integers(50, 100, (12 * each, 1))
+    counts = Counts(tp, 0 * tp, 100 - tp, 0 * tp)
+    found = sample_sizes(counts, 0.01, groups=np.repeat([f"g{i}" for i in range(12)], each))
+    assert f"With {shown} group" in "\n".join(found.sentences())
