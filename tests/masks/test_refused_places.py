@@ -169,13 +169,15 @@ def test_nrrd_headers_with_detached_data_are_read(tmp_path, packed):
         read_volume(tmp_path / "a.nhdr")
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.hdr", "a.npz", "a.zip", "a.parquet", "a.tif"])
+@pytest.mark.parametrize(
+    "name", [*("a.png", "a.hdr", "a.npz", "a.zip"), *("a.parquet", "a.tif", "a.json")]
+)
 def test_a_pipe_is_refused_and_never_waited_for(name, tmp_path):
     (folder := tmp_path / "masks").mkdir()
     os.mkfifo(pipe := folder / name)
     with pytest.raises(ValueError, match="is not a regular file"):
         open_source(pipe).find()
-    if name.endswith((".hdr", ".zip", ".parquet")):
+    if name.endswith((".hdr", ".zip", ".parquet", ".json")):
         with pytest.raises(segiou.DataError, match="no mask files"):
             inspect_folder(folder)
     else:

@@ -206,6 +206,13 @@ def test_shards_are_all_there_and_hold_each_name_once(tmp_path):
         open_source(tmp_path / "w-*.tar").find()
 
 
+def test_shards_in_a_folder_with_the_signs_of_a_pattern(tmp_path):
+    (folder := tmp_path / "[old] shards").mkdir()
+    for key, mask in TRUTH.items():
+        write_tar(folder / f"val-{key}.tar", {f"{key}.png": png(mask)})
+    assert [*open_source(folder / "val-*.tar").find()] == ["a.png", "b.png"]
+
+
 def test_links_in_a_shard_are_no_masks(tmp_path):
     write_tar(tmp_path / "v-0.tar", {"a.png": png(TRUTH["a"])})
     with tarfile.open(tmp_path / "v-0.tar", "a") as tar:

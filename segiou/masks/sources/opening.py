@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +172,7 @@ class Shards(Source):
         pattern, ending, column = self.root.partition(".parquet/")
         pattern += ending.rstrip("/")
         if (numbers := _RANGE.search(pattern)) is None:
-            paths = sorted(glob(pattern))  # noqa: PTH207 - Path.glob rejects absolute patterns
+            paths = [*matches(pattern)]
         else:
             first, last = int(numbers[1]), int(numbers[2])
             several = range(first, min(last, first + _MOST_SHARDS) + 1)

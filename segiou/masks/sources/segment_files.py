@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp, read_json
+from segiou._support.files import Stamp, no_file_problem, read_json
 from segiou._support.optional import no_exit
 from segiou.masks.colors import packed
 from segiou.masks.formats.drawing import Painting, check_size
@@ -55,6 +55,9 @@ class SegmentFile(Source):
         if self.root != self.file:
             kind = Path(self.file).suffix[1:].upper()
             msg = f"{self.root}: is inside a {kind} file; pass the file: {self.file}"
+            raise ValueError(msg)
+        if not Path(self.file).is_file():  # opening a pipe would wait for a writer
+            msg = f"{self.file}: {no_file_problem(self.file)}"
             raise ValueError(msg)
         images = self._contents().images
         if not self.file.lower().endswith(".json") and any(
