@@ -188,10 +188,6 @@ NAMED = {
         {"units now": "groups now", "units needed": "groups needed", "interval": "95 % interval"},
     ),
     "raters": (["raters", TRUTH, *MODELS, *LABELS], {}),
-    "map accuracy": (
-        ["map-accuracy", "{sample}", "--areas", "{areas}"],
-        {"mapped area": "mapped, ha", "area": "area, ha"},
-    ),
     "suspects": (["suspects", "{a}"], {"box": ""}),
 }
 
