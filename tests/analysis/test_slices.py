@@ -91,6 +91,10 @@ def test_a_side_without_spread_is_not_compared():
     found = slices(a, Scored("B", same, IDS), by=TIME, groups="none")
     assert found.tests == 0
     assert "cannot be compared between slices: all images of a side agree." in str(found)
+    odd = {id: {"time": TIME[id], "odd": str(k % 2)} for k, id in enumerate(IDS)}
+    found = slices(a, Scored("B", same, IDS), by=odd, groups="none")
+    assert found.tests == 1  # even and odd images are the same comparison
+    assert "All images of a side agree, so not tested: time=day" in str(found)
 
 
 def test_trend_is_a_regression_with_hc3_errors():

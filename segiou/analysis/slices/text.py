@@ -127,6 +127,9 @@ def _small_slices(slices: Slices) -> Iterator[str]:
         yield f"Fewer than {FEWEST} {units}, so no interval: {listed(few, _LISTED)}."
     if few := [row.name for row in slices if FEWEST <= row.units < FEWEST_TESTED]:
         yield f"Fewer than {FEWEST_TESTED} {units}, so not tested: {listed(few, _LISTED)}."
+    untold = (s for s in slices if math.isnan(s.gap.low) and math.isfinite(s.gap.value))
+    if slices.tests and not slices._is_median and (agree := [row.name for row in untold]):
+        yield f"All {units} of a side agree, so not tested: {listed(agree, _LISTED)}."
     fewer = [
         f"{row.name} ({row.gap.classes} of {row.classes})"
         for row in slices
