@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,8 @@ from segiou.metrics.ratio import Floats, ratio
 
 #: True class, predicted class and the cost of a pixel.
 Cost = tuple[str, str, float]
+#: Largest cost: sums of so many costs are finite.
+_MOST = 1e100
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class CostOptions(Measure):
     TypeError
         If a value has the wrong type.
     ValueError
-        If a cost is negative or not finite, or a pair of classes occurs twice.
+        If a cost is negative or above 1e100, or a pair of classes occurs twice.
 
     References
     ----------
@@ -87,7 +88,8 @@ class CostOptions(Measure):
 def _checked(costs: Any) -> tuple[Cost, ...]:
     """Costs as triples; an error names the pair of classes."""
     if isinstance(costs, Mapping):
-        costs = [(*pair, cost) for pair, cost in costs.items()]
+        pairs = ((key if isinstance(key, tuple) else (key,), cost) for key, cost in costs.items())
+        costs = [(*pair, cost) for pair, cost in pairs]
     wanted = "triples (true class, predicted class, cost)"
     checked: dict[tuple[str, str], float] = {}
     for entry in read_several("costs", costs, wanted):
@@ -98,13 +100,10 @@ def _checked(costs: Any) -> tuple[Cost, ...]:
         for name in (true, predicted):
             check_kind("a class of costs", name, str, "a name")
         name = f"the cost of {true} predicted as {predicted}"
-        if math.isinf(check_number(name, cost, 0)):
-            msg = f"{name} must be finite"
-            raise ValueError(msg)
         if (true, predicted) in checked:
             msg = f"{name} is given twice"
             raise ValueError(msg)
-        checked[true, predicted] = float(cost)
+        checked[true, predicted] = check_number(name, cost, 0, _MOST)
     return tuple((*pair, cost) for pair, cost in checked.items())
 
 

@@ -101,3 +101,13 @@ def test_costs_of_another_shape_are_named():
         CostOptions([1])
     with pytest.raises(TypeError, match="costs must be triples"):
         CostOptions(1)
+    for key in (5, "ab"):  # no pair, though "ab" has two letters
+        with pytest.raises(ValueError, match="costs must be triples"):
+            CostOptions({key: 1})
+
+
+def test_sums_of_costs_stay_finite():
+    report = cost(CostOptions({("tumour", "background"): 1e100}))
+    assert report.score("expected_cost", "tumour") == 1e100 / 2
+    with pytest.raises(ValueError, match=r"tumour predicted as background must be at most 1e\+100"):
+        CostOptions({("tumour", "background"): 1e308})
