@@ -15,6 +15,8 @@ from segiou.metrics.ratio import Floats, ratio
 UNMARKED = -1
 #: STAPLE stops once no sensitivity or specificity changes by more than 1e-7, as in ITK.
 _STILL = 1e-14
+#: Most iterations of STAPLE; of 1075 random cases, the slowest took 204 620.
+_MOST = 300_000
 #: Probabilities that STAPLE may not tell apart when it stops are tied.
 _TIE = 1e-6
 
@@ -154,7 +156,8 @@ def staple(votes: Votes, index: int) -> Staple:
 
     Notes
     -----
-    Warfield, Zou and Wells, IEEE TMI 2004. The estimate starts from the share of votes.
+    Warfield, Zou and Wells, IEEE TMI 2004. The estimate starts from the share of votes, and stops
+    after 300 000 iterations at the latest.
     """
     chosen = votes.patterns[:, votes.has_case] == index
     pixels, nan = votes.pixels, np.full(len(votes.has_case), np.nan)
@@ -163,7 +166,7 @@ def staple(votes: Votes, index: int) -> Staple:
     weight = chosen.mean(1)
     prior = (weight * pixels).sum() / pixels.sum()
     last = np.full(2 * chosen.shape[1], np.inf)
-    while True:
+    for _ in range(_MOST):
         inside, outside = weight * pixels, (1 - weight) * pixels
         sensitivity = ratio(inside @ chosen, inside.sum())
         specificity = ratio(outside @ ~chosen, outside.sum())

@@ -121,3 +121,12 @@ def test_majority_leaves_ties_undecided(masks_of, case):
 def test_two_raters_who_differ_as_often_either_way_are_undecided(rule):
     votes, place = Votes.of([np.array([[0, 0, 1, 1, 0, 1]]), np.array([[0, 0, 1, 1, 1, 0]])])
     assert consensus(votes, rule)[place].tolist() == [[0, 0, 1, 1, -1, -1]]
+
+
+def test_staple_ends(monkeypatch):
+    monkeypatch.setattr("segiou.raters.votes._MOST", 100)
+    patterns = np.array([[1, 0], [0, 1], [1, 1]])
+    votes = Votes(patterns, np.array([12, 31, 414532]), np.array([True, True]))
+    found = staple(votes, 1)  # 204 620 iterations without a limit
+    assert found.sensitivity == pytest.approx([1, 1], abs=1e-4)
+    assert found.probability[[0, 2]] == pytest.approx([1, 1], abs=1e-3)
