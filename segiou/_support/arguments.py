@@ -86,7 +86,9 @@ def check_number(
 def check_level(name: str, level: object) -> float:
     """Return a confidence level, which is between 0 and 1."""
     if not _LEAST_LEVEL <= (number := check_number(name, level)) < 1:
-        msg = f"{name} must be between 0 and 1, such as 0.95 (at least {_LEAST_LEVEL}), got {level}"
+        hint = f"; for {number:g} %, pass {number / 100:g}" if 1 < number < 100 else ""
+        wanted = f"between 0 and 1, such as 0.95 (at least {_LEAST_LEVEL})"
+        msg = f"{name} must be {wanted}, got {level}{hint}"
         raise ValueError(msg)
     return number
 

@@ -51,6 +51,30 @@ def is_digits(text: str) -> bool:
     return text.isascii() and text.isdecimal()
 
 
+class InPercent(float):
+    """A ratio that was given in per cent."""
+
+
+def fraction_in(text: str) -> float:
+    """A ratio, or a difference of ratios, which may be in per cent; ValueError if it is neither.
+
+    >>> fraction_in("0.007"), fraction_in("0.7%")
+    (0.007, 0.007)
+    """
+    try:
+        if not text.endswith("%"):
+            return number_in(text)
+        number = number_in(text.removesuffix("%"))
+    except ValueError:
+        msg = f"expected a number such as 0.05 or 5%, got {text!r:.40}"
+        raise ValueError(msg) from None
+    if not math.isfinite(number):
+        return InPercent(number)
+    from decimal import Decimal  # 0.7 / 100 is not 0.007
+
+    return InPercent(Decimal(repr(number)).scaleb(-2))
+
+
 def percent(value: float) -> str:
     """Write a ratio in per cent with two decimals; only 0 and 1 are shown as 0 and 100 %.
 

@@ -47,7 +47,7 @@ def check_columns(where: str, columns: Iterable[str], known: Sequence[str]) -> N
     for name in columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            msg = f"{where} has no column {name!r}; columns: {', '.join(known) or 'none'}{hint}"
+            msg = f"{where}: has no column {name!r}; columns: {', '.join(known) or 'none'}{hint}"
             raise ValueError(msg)
 
 
@@ -140,7 +140,7 @@ def rows_of(table: Any, where: str) -> list[Row]:
     if wrong := [row for row in rows if not isinstance(row, Mapping)]:
         raise refuse_kind("a row of the metadata", wrong[0], "a mapping from columns to values")
     if not any(rows):
-        msg = f"{where} has no rows"
+        msg = f"{where}: has no rows"
         raise ValueError(msg)
     return [_flat(row) for row in rows]
 

@@ -89,7 +89,7 @@ def compare(parsed: argparse.Namespace) -> int:
     runs = [trained[0] for trained in recipes.values()] if recipes else _compared_runs(parsed)
     every = [run for trained in recipes.values() for run in trained] if recipes else runs
     metrics = inputs.compared_metrics(parsed, every)
-    inputs.check_percent(parsed, "detect", every, metrics)
+    inputs.check_difference(parsed, "detect", every, metrics)
     if parsed.slices and (recipes or len(metrics) > 1):
         msg = "--slices compares two runs by one score; omit --recipes and pass one --metric"
         raise ValueError(msg)

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
-from segiou._support.numbers import is_digits, number_in
+from segiou._support.numbers import fraction_in, is_digits, number_in
 from segiou._support.table_files import table_place
 from segiou._support.text import listed, nouns, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.needs import THRESHOLDS
-from segiou.cli.options import InPercent, names_by_heading, option_of
-from segiou.cli.thresholds import Threshold, check_thresholds, check_where, read_threshold
+from segiou.cli.options import names_by_heading, option_of
+from segiou.cli.thresholds import (
+    Threshold,
+    check_percent,
+    check_thresholds,
+    check_where,
+    read_threshold,
+)
 from segiou.document.renderers import RENDERERS
 from segiou.labels.class_options import CLASS_ARGUMENTS, ClassOptions
 from segiou.measures.registry import (
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
     from segiou.measures.measure import Measure
     from segiou.measures.plan import Plan
 
-_SHARE = re.compile(r"(.+?)=([0-9]*\.?[0-9]+)(%?)(?:,|$)")
+_SHARE = re.compile(r"(.+?)=([0-9]*\.?[0-9]+%?)(?:,|$)")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -391,7 +397,7 @@ def _mixes(texts: Sequence[str]) -> dict[str, dict[str, float]]:
             msg = f"--mix {text}: expected COLUMN:VALUE=SHARE,VALUE=SHARE, such as time:day=0.7,…"
             raise ValueError(msg)
         shares = (match.groups() for match in _SHARE.finditer(rest))
-        mixes[name] = {v: float(number) / (100 if sign else 1) for v, number, sign in shares}
+        mixes[name] = {value: fraction_in(share) for value, share in shares}
     return mixes
 
 
@@ -437,19 +443,15 @@ def compared_metrics(parsed: argparse.Namespace, runs: Iterable[Run]) -> list[st
     return metrics
 
 
-def check_percent(
+def check_difference(
     parsed: argparse.Namespace, name: str, runs: Iterable[Run], metrics: Sequence[str]
 ) -> None:
     """Raise an error for a difference in per cent of a score that has a unit."""
-    if not isinstance(getattr(parsed, name), InPercent):
-        return
     for plans, metric in product((run.score_plans for run in runs), metrics):
         score = read_name(metric, plans).score
-        if score in plans and (unit := plans[score].scores[score].unit):
-            msg = (
-                f"{option_of(name)}: {score} is not a ratio; pass a difference in {unit} without %"
-            )
-            raise ValueError(msg)
+        if score in plans:
+            unit = plans[score].scores[score].unit
+            check_percent(option_of(name), getattr(parsed, name), score, unit)
 
 
 def _check_metrics(text: str) -> None:

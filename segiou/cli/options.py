@@ -18,7 +18,7 @@ import re
 import sys
 from functools import cache
 
-from segiou._support.numbers import integer_in, is_digits, number_in
+from segiou._support.numbers import fraction_in, integer_in, is_digits, number_in
 from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
 from segiou.document.renderers import RENDERERS
 
@@ -426,20 +426,16 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-class InPercent(float):
-    """A number that was given in per cent."""
-
-
-def _difference(text: str) -> float:
-    """A difference of scores, which may be in per cent: 2% is 0.02."""
-    if not text.endswith("%"):
-        return _number(text)
-    return InPercent(_number(text.removesuffix("%")) / 100)
+def _fraction(text: str) -> float:
+    try:
+        return fraction_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _margin(text: str) -> float:
     """A loss of mean IoU that is tolerated."""
-    margin = _difference(text)
+    margin = _fraction(text)
     if not 0 <= margin < 1:
         raise _unexpected(text, "a margin from 0 to below 1, e.g. 0.01 or 1% for 1 point")
     return margin
@@ -492,14 +488,14 @@ _KINDS: dict[str, Any] = {
     "NUMBER": _count,
     # A hyphen means stdout.
     "FILE": lambda text: "/dev/stdout" if text == "-" else text,
-    "DIFFERENCE": _difference,
+    "DIFFERENCE": _fraction,
     "I/N": _shard,
     "INCHES": _inches,
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
     "MARGIN": _margin,
     "N": lambda text: _count(text, 1),
-    "P": _number,
+    "P": _fraction,
     "RUN_FILE": _run_file,
     # A number of classes or a name.
     "SET": lambda text: _count(text) if is_digits(text) else text,

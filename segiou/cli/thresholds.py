@@ -6,7 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from segiou._support.numbers import number_in, p_equals, signed_points, unit_text
+from segiou._support.numbers import (
+    COEFFICIENT,
+    InPercent,
+    fraction_in,
+    p_equals,
+    signed_points,
+    unit_text,
+)
 from segiou._support.text import did_you_mean, plain
 from segiou.measures.registry import better_of, flag_of, measure_of, measure_of_score
 from segiou.measures.score_names import ScoreName, read_name, rows_of_score
@@ -73,6 +80,7 @@ def read_threshold(
     is_free = definition is None is not key
     ends = (-math.inf, math.inf) if is_free else _range_of(score.score, definition)
     limit = _limit(option, text, value, *ends)
+    check_percent(f"{option} {text!r}", limit, score.score, unit)
     return Threshold(
         name=score.column,
         score=score,
@@ -119,21 +127,28 @@ def _range_of(name: str, score: Score | None) -> tuple[float, float]:
 
 
 def _limit(option: str, text: str, value: str, least: float, most: float) -> float:
-    number, sign, _ = value.partition("%")
     try:
-        limit = number_in(number)
+        limit = fraction_in(value)
     except ValueError:
         limit = math.nan
-    if sign or not math.isfinite(limit):
-        hint = f"; use {limit / 100:g}" if sign and most == 1 and 0 <= limit <= 100 else ""
-        msg = f"{option} {text!r}: {value!r} is not a finite number{hint}"
+    if not math.isfinite(limit):
+        msg = f"{option} {text!r}: {value!r} is not a finite number"
         raise ValueError(msg)
     if not least <= limit <= most:
-        hint = f"; for {limit:g} %, use {limit / 100:g}" if most == 1 and 1 < limit <= 100 else ""
+        is_percent = most == 1 and 1 < limit <= 100 and not isinstance(limit, InPercent)
+        hint = f"; for {limit:g} %, use {limit / 100:g}" if is_percent else ""
         span = f"from {least:g} to {most:g}" if most < math.inf else f"at least {least:g}"
         msg = f"{option} {text!r}: threshold must be {span}, the range of the score{hint}"
         raise ValueError(msg)
-    return limit + 0.0  # -0 is 0
+    return limit or type(limit)(0)  # -0 is 0
+
+
+def check_percent(where: str, number: float | None, score: str, unit: str) -> None:
+    """ValueError for a number in per cent of a score that is neither ratio nor coefficient."""
+    if isinstance(number, InPercent) and unit not in ("", COEFFICIENT):
+        unit = f" in {unit_text(unit)}" if unit_text(unit) else ""
+        msg = f"{where}: {score} is not a ratio; pass a number{unit} without %"
+        raise ValueError(msg)
 
 
 def check_thresholds(

@@ -13,7 +13,7 @@ def command(parsed: argparse.Namespace) -> int:
     """Plan a test set from a run of images of the same kind."""
     inputs.findings_format(parsed)
     run = inputs.noted_run(parsed.run_file, parsed)
-    inputs.check_percent(
+    inputs.check_difference(
         parsed, "half_width", [run], inputs.metrics_of(parsed.metric, run.score_plans)
     )
     found = sample_sizes(

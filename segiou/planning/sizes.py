@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from segiou.inference.scored_runs import scored_images
 from segiou.inference.statistics import Statistic
 from segiou.inference.student import student
 from segiou.inference.units import FEWEST_COMPARED, ROUNDING, Groups, HasCounts, Metric
+from segiou.measures.plan import Plan
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
@@ -214,7 +215,7 @@ def sample_sizes(
     number = scored.images.number
     design = how.design(scored.ids, number, lambda: [scored.of_images(finite=True)])
     prepared = scored.over(design.units, aggregate)
-    _check(half_width, prepared)
+    _check(half_width, prepared, getattr(counts, "score_plans", {}))
     left_out = Jackknife.of(prepared)
     error = left_out.errors()
     effect = np.full(len(error), np.nan)
@@ -240,13 +241,16 @@ def sample_sizes(
     )
 
 
-def _check(half_width: object, score: Statistic) -> None:
+def _check(half_width: object, score: Statistic, plans: Mapping[str, Plan]) -> None:
     """Reject a half-width that is not a distance, and scores without a standard error."""
-    width = check_number("half_width", half_width)
+    width, name = check_number("half_width", half_width), score.score.name
     if not score.is_smooth:
+        plan = plans.get(name.partition(":")[0])
+        scores = plan.scores.values() if plan else ()
+        others = [own.name for own in scores if own.is_smooth and own.median_of is None]
         msg = (
-            f"{score.score.name} is a median or percentile, and the width of its interval does not "
-            "follow from a standard error; plan by a score that is a ratio or a mean"
+            f"{name} is a median or percentile, and the width of its interval does not follow from "
+            f"a standard error; plan by {text.listed(others or ['iou', 'dice'], last=' or ')}"
         )
         raise ValueError(msg)
     if not 0 < width < math.inf:
@@ -254,8 +258,8 @@ def _check(half_width: object, score: Statistic) -> None:
         raise ValueError(msg)
     if width >= 1 and SCALES[score.scale].most == 1:
         msg = (
-            f"half_width must be below 1, got {width:g}; for {width:g} percentage points, pass "
-            f"{width / 100:g} (--half-width {width:g}%)"
+            f"half_width must be below 1, got {width:g} ({100 * width:g} percentage points); for "
+            f"{width:g} percentage points, pass {width / 100:g} (--half-width {width:g}%)"
         )
         raise ValueError(msg)
 

@@ -33,7 +33,8 @@ from segiou.cli.options import parse
         ("speed=3", 2, "unknown score 'speed'; choose from iou"),
         ("miou=70", 2, "must be from 0 to 1, the range of the score; for 70 %, use 0.7\n"),
         ("miou=-1", 2, "'miou=-1': threshold must be from 0 to 1, the range of the score\n"),
-        ("miou=-5%", 2, "'-5%' is not a finite number\n"),
+        ("miou=-5%", 2, "'miou=-5%': threshold must be from 0 to 1, the range of the score\n"),
+        ("miou=%", 2, "'%' is not a finite number\n"),
         ("cohen_kappa=-0.5", 0, ""),
         ("cohen_kappa=-1.5", 2, "threshold must be from -1 to 1, the range of the score\n"),
         ("matthews_correlation=70", 2, "from -1 to 1, the range of the score; for 70 %, use 0.7"),
@@ -47,8 +48,10 @@ from segiou.cli.options import parse
         ("miou=nan", 2, "'nan' is not a finite number"),
         ("miou=-inf", 2, "'-inf' is not a finite number"),
         ("miou=high", 2, "'high' is not a finite number"),
-        ("miou=60%", 2, "'60%' is not a finite number; use 0.6"),
-        ("miou=160%", 2, "'160%' is not a finite number\n"),
+        ("miou=60%", 0, ""),
+        ("miou=90%", 1, "mean_iou is 69.50 %, below 90.00 %"),
+        ("cohen_kappa=95%", 1, "cohen_kappa is 0.87, below 0.95"),
+        ("miou=160%", 2, "threshold must be from 0 to 1, the range of the score\n"),
         ("iou:unicorn=0", 2, "unknown class"),
     ],
 )
@@ -65,6 +68,7 @@ def test_thresholds(inside, threshold, code, said):
     [
         ("hausdorff_95=-3", "threshold must be at least 0, the range of the score"),
         ("hausdorff_95=70", ""),
+        ("hausdorff_95=70%", "hausdorff_95 is not a ratio; pass a number in px without %"),
         ("surface_dice=-0.1", "threshold must be from 0 to 1, the range of the score"),
         ("surface_dice=1", ""),
     ],
@@ -314,7 +318,19 @@ def test_junit_is_written_if_the_masks_cannot_be_scored(inside, tmp_path):
         (["compare", "a", "b", "--detect", "1%"], "detect"),
         (["report", "a", "--fail-if-worse=1%"], "fail_if_worse"),
         (["report", "a", "--fail-if-worse-slice=1%"], "fail_if_worse_slice"),
+        (["report", "a", "--level", "1%"], "level"),
+        pytest.param(
+            ["suspects", "a", "--max-extent", "1%"],
+            "max_extent",
+            marks=pytest.mark.needs("suspects"),
+        ),
     ],
 )
-def test_differences_may_be_in_per_cent(words, name):
+def test_fractions_may_be_in_per_cent(words, name):
     assert getattr(parse(words), name) == 0.01
+
+
+def test_a_level_of_95_is_meant_in_per_cent(inside, kept):
+    done = inside("report", kept / "model_a.sqlite", "--intervals", "--level", "95")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "got 95.0; for 95 %, pass 0.95" in done.stderr

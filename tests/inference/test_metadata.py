@@ -149,7 +149,7 @@ DAY = [row("a_1", w="day"), row("a_2", w="night")]
 @pytest.mark.parametrize(
     ("by", "options", "message"),
     [
-        ([], {}, "the metadata has no rows"),
+        ([], {}, "the metadata: has no rows"),
         ([row("x", w="1"), row("y", w="2")], {}, "such as a_1; the first row has id x and w 1"),
         ([row("x", w="1"), row("y", w="2")], {}, r"--slices-key REGEX \(Python: key=…\)"),
         ([row("a", w="1"), row("b", w="2")], {}, r"--slices-key '\^\(\[\^_\]\+\)' finds a of id"),

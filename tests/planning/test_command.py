@@ -56,12 +56,16 @@ def test_half_widths_that_are_none(plan, given):
     assert (code, out) == (2, "")
     assert "half_width must be" in error
     assert given != "2" or "pass 0.02 (--half-width 2%)" in error
+    assert given != "100%" or "got 1 (100 percentage points)" in error
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        *((f"--half-width={given}", "is not a number") for given in ("two", "%", "2%%")),
+        *(
+            (f"--half-width={given}", "expected a number such as 0.05 or 5%")
+            for given in ("two", "%", "2%%")
+        ),
         ("--blocks=0", "expected 'auto' or a number"),
     ],
 )

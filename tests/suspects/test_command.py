@@ -95,6 +95,15 @@ def test_options_select(folders, capsys):
     assert main(["suspects", "truth", "-q"]) == 2
 
 
+def test_a_table_of_verdicts_names_file_and_column(folders, capsys):
+    (folders / "v.csv").write_text("image,label\n")
+    assert main(["suspects", *SCORE, "--reviewed", "v.csv"]) == 2
+    assert capsys.readouterr().err == "segiou: v.csv: has no rows\n"
+    (folders / "v.csv").write_text("image,label\na,car\n")
+    assert main(["suspects", *SCORE, "--reviewed", "v.csv"]) == 2
+    assert "v.csv: has no column 'suggestion'; columns: image, label" in capsys.readouterr().err
+
+
 def test_the_page_shows_the_region(folders, capsys):
     assert main(["suspects", *SCORE, "--images", "photos"]) == 2
     assert "--images has no effect without --html" in capsys.readouterr().err

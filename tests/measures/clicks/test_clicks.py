@@ -121,7 +121,7 @@ def test_methods_are_compared_by_an_iou_of_their_own(tmp_path, capsys):
     for words in (["compare", *files, "--detect"], ["plan", files[0], "--half-width"]):
         assert main([*words, "50%", "--metric", "noc_70"]) == 2
         said = " ".join(capsys.readouterr().err.split())
-        assert "noc_70 is not a ratio; pass a difference in clicks without %" in said
+        assert "noc_70 is not a ratio; pass a number in clicks without %" in said
         assert main([*words, "0.5", "--metric", "noc_70", "-q"]) == 0
         capsys.readouterr()
 
