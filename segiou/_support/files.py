@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
+
+from segiou._support.locks import Lockable
 
 _MOST_JSON_BYTES = 1 << 29
 _MOST_TEXT = 1 << 27
 _KEPT_JSON_BYTES = 1 << 16
-_PARSING = Lock()
+_PARSING = Lockable()
 _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 #: Temporary files of unfinished writes, to be removed if the process ends at once.
@@ -391,7 +392,7 @@ def read_json(path: str | Path) -> Any:
         if size < _KEPT_JSON_BYTES:
             return json.loads(Path(path).read_bytes(), object_pairs_hook=unique_keys)
         if size <= _MOST_JSON_BYTES:
-            with _PARSING:  # threads that wait find it parsed
+            with _PARSING.lock:  # threads that wait find it parsed
                 return _parsed(Path(path).absolute(), size, status.st_mtime_ns)
         # Parsing takes about ten times the memory of the file.
         limit = f"the limit for JSON is {_MOST_JSON_BYTES >> 20} MB"

@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
+from segiou._support.locks import Lockable
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -130,7 +132,7 @@ def _is_there(module: str) -> bool:
     return True
 
 
-_importing = Lock()
+_importing = Lockable()
 
 
 def import_whole(module: str) -> Any:
@@ -138,7 +140,7 @@ def import_whole(module: str) -> Any:
 
     Python gives some of the threads a module that is not initialised yet.
     """
-    with _importing:
+    with _importing.lock:
         return import_module(module)
 
 

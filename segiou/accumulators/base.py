@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from threading import Lock, get_ident
+from functools import cached_property
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind
+from segiou._support.locks import Lockable
 from segiou._support.text import Json, plural
 from segiou.counting.counts import LARGEST, ConfusionCounts, Counts, add_exactly, sum_exactly
 from segiou.labels.class_options import ClassOptions
@@ -35,7 +37,7 @@ class Accumulator(ABC):
     accumulators, in any order, merges to the same counts.
 
     Several threads may update an accumulator at the same time without losing
-    counts.
+    counts. In a process that is forked meanwhile, a batch may be counted in part.
     """
 
     _noun: ClassVar[str]
@@ -201,15 +203,15 @@ def _equal(mine: Any, theirs: Any) -> bool:
     return np.array_equal(mine, theirs)
 
 
-class _Part:
+class _Part(Lockable):
     """The counts of one thread."""
 
-    __slots__ = ("cells", "lock", "pairs")
+    __slots__ = ("cells", "pairs")
 
     def __init__(self, cells: NDArray[np.int64]) -> None:
+        super().__init__()
         self.cells = cells
         self.pairs = 0
-        self.lock = Lock()
 
 
 class TableAccumulator(Accumulator):
@@ -357,10 +359,17 @@ class TableAccumulator(Accumulator):
         return f"<{type(self).__name__}: {classes}, {plural(self.pairs, 'pair')}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.state_dict()
+        # A subclass may have attributes of its own; cached ones are computed again.
+        ours, kind = vars(self._restored(self._settings())), type(self)
+        own = {
+            name: value
+            for name, value in vars(self).items()
+            if not (name in ours or isinstance(getattr(kind, name, None), cached_property))
+        }
+        return {**self.state_dict(), "own": own} if own else self.state_dict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = self.from_state_dict(state).__dict__
+        self.__dict__ = {**vars(self.from_state_dict(state)), **state.get("own", {})}
 
 
 class PixelAccumulator(TableAccumulator):

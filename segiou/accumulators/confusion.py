@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from threading import RLock, get_ident
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_number, names_options
+from segiou._support.locks import Lockable
 from segiou._support.optional import Drawable
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
@@ -54,18 +55,18 @@ def _each_of(truth: Any, pred: Any, mask: Any) -> list[tuple[Any, Any, Any]]:
     return list(zip(truth, pred, masks, strict=True))
 
 
-class _Pending:
+class _Pending(Lockable):
     """Counts of batches that are still on their devices; safe to use from several threads.
 
     The code for devices is loaded with the first batch on one.
     """
 
     def __init__(self, tables: Tables) -> None:
+        super().__init__()
         self._tables = tables
         self._counts: dict[Any, DeviceCount] = {}
         self.pairs: int = 0
         self._pixels = 0
-        self._lock = RLock()
 
     def add(
         self, encoding: Encoding, truth: Any, pred: Any, **decision: Any
@@ -75,7 +76,7 @@ class _Pending:
 
         count = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
         device, pixels = count.operations.place, math.prod(np.shape(truth))
-        with self._lock:
+        with self.lock:
             if count.operations.limit and self._pixels + pixels > count.operations.limit:
                 yield from self.collect(encoding)
             self._pixels += pixels
@@ -85,7 +86,7 @@ class _Pending:
 
     def collect(self, encoding: Encoding) -> Iterator[tuple[ConfusionCounts, int]]:
         """Transfer counts and pairs, one vector per device; counts that raise an error stay."""
-        with self._lock:
+        with self.lock:
             while self._counts:
                 from segiou.counting.device_counts import read
 

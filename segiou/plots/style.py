@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial, wraps
 from inspect import signature
-from threading import RLock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_number, refuse_kind
+from segiou._support.locks import Lockable
 from segiou._support.optional import import_extra
 from segiou._support.text import did_you_mean
 
@@ -74,7 +74,7 @@ _SAVED: dict[str, Any] = {
 
 
 #: Threads draw one after the other, because the settings of matplotlib are global.
-_LOCK = RLock()
+_LOCK = Lockable()
 
 Size = tuple[float, float] | None
 
@@ -179,7 +179,7 @@ def drawing(
         if figsize is not None:
             msg = "figsize applies to new figures only; omit figsize or ax"
             raise ValueError(msg)
-        with _LOCK, _style_of(ax):
+        with _LOCK.lock, _style_of(ax):
             yield ax
             if title is not None:
                 ax.set_title(title, parse_math=False)
@@ -198,7 +198,7 @@ def new_figure(size: tuple[float, float], **options: Any) -> Iterator[Figure]:
     options |= {"figsize": size, "dpi": _DPI, "facecolor": "white"}
     # Outside the style, because a backend that is loaded now changes settings for good.
     create = partial(pyplot.figure, FigureClass=figure_class) if pyplot else figure_class
-    with _LOCK:
+    with _LOCK.lock:
         figure = create(**options)
         try:
             with _our_style():
@@ -274,7 +274,7 @@ def _figure_class() -> type[Any]:
             def print_figure(filename: Any, *args: Any, **options: Any) -> Any:
                 # A PdfPages holds several figures and writes its fonts when it is closed.
                 shared = isinstance(filename, require("matplotlib.backends.backend_pdf").PdfPages)
-                with _LOCK, rc_context({} if shared else _SAVED):
+                with _LOCK.lock, rc_context({} if shared else _SAVED):
                     return save(filename, *args, **options)
 
             canvas.print_figure = print_figure

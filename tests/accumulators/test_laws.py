@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import pickle
+import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from copy import copy, deepcopy
 from itertools import permutations
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from accumulator_kinds import KINDS, NUMBER, counted, counted_each
 
+from segiou._support.locks import _ALL
 from segiou.accumulators import Accumulator
 from segiou.accumulators.base import TableAccumulator
 
 IMAGES = range(NUMBER)
+
+
+def subclass_of(kind):
+    """A subclass that can be pickled."""
+    own = type(f"Own{kind.__name__}", (kind,), {"__module__": __name__})
+    return globals().setdefault(own.__name__, own)
+
+
+OWN = {name: subclass_of(type(KINDS[name].make())) for name in KINDS}
 
 
 @pytest.fixture(params=KINDS)
@@ -62,6 +77,40 @@ def test_merging_is_associative_and_leaves_the_others_alone(name, whole):
     total = a.copy()
     total += b
     assert total == a + b != a
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_forked_while_a_thread_holds_all_locks_goes_on(name, whole):
+    is_held, is_done = Event(), Event()
+
+    def hold():
+        with ExitStack() as stack:
+            for lockable in [*_ALL]:
+                stack.enter_context(lockable.lock)
+            is_held.set()
+            is_done.wait()
+
+    thread = Thread(target=hold)
+    thread.start()
+    is_held.wait()
+    if not (child := os.fork()):
+        signal.alarm(60)
+        KINDS[name].update(whole, np.random.default_rng(9))
+        os._exit(whole != counted(name, [*IMAGES, 9]))
+    is_done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("again", [copy, deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_subclasses_keep_their_own_attributes(name, whole, again):
+    assert "own" not in whole.__getstate__()
+    whole.__class__ = OWN[name]
+    whole.note = "a"
+    found = again(whole)
+    assert (type(found), found.note, found) == (OWN[name], "a", whole)
+    assert (found.copy().note, found.empty().note) == ("a", "a")
 
 
 @pytest.mark.gate

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.locks import Lockable
 from segiou.masks.formats.georeference import NODATA, Raster, label_nodata
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.windows import FileMask, limits, unread
@@ -20,7 +20,7 @@ from segiou.masks.windows import FileMask, limits, unread
 _GDAL = {"GDAL_CACHEMAX": 64}
 _MOST_NAMED = 8
 #: Of two threads that change the filters of warnings at once, one restores those of the other.
-_FILTERING = Lock()
+_FILTERS = Lockable()
 
 
 def open_by_gdal(
@@ -31,7 +31,12 @@ def open_by_gdal(
         rasterio: Any = import_module("rasterio")
     except ImportError as error:
         raise MaskError(path, need) from error
-    with damage(path, problem), rasterio.Env(**settings), _FILTERING, warnings.catch_warnings():
+    with (
+        damage(path, problem),
+        rasterio.Env(**settings),
+        _FILTERS.lock,
+        warnings.catch_warnings(),
+    ):
         # A geotransform is optional.
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         return rasterio.open(file, **more)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 
 from segiou._support.files import Stamp
+from segiou._support.locks import Lockable
 from segiou._support.text import listed, plural
 from segiou.masks.colors import as_read, grey_values
 from segiou.masks.formats.numpy_files import array_names
@@ -20,7 +20,7 @@ from segiou.masks.sources.derived import DerivedSource, ReadBy
 from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.pairing import pair_folders
 
-_FINDING = Lock()
+_FINDING = Lockable()
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class AdjustedSource(DerivedSource):
 
     def _region_of(self, path: str, regions: Source) -> str:
         """The region of a file; empty if it has none."""
-        with _FINDING:
+        with _FINDING.lock:
             if not self._regions:
                 self._regions.update({"": ""} | self._paired_regions(regions))
         return self._regions.get(path, "")

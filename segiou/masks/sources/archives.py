@@ -12,7 +12,6 @@ import gzip
 import lzma
 import tarfile
 import tempfile
-import threading
 import zipfile
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from segiou._support.files import IS_A_POINTER, Stamp, is_pointer, no_file_problem, os_problem
+from segiou._support.locks import Lockable
 from segiou._support.optional import import_extra
 from segiou.masks.finding import HEADER_SUFFIXES, check_found, is_mask, masks_among, unknown_part
 from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, read_whole
@@ -222,7 +222,7 @@ class _Tar:
     def __init__(self, archive: str, version: tuple[int, ...]) -> None:
         self._archive, self._version = archive, version
         self._file = _plain_tar(archive)
-        self._lock = threading.Lock()
+        self._lockable = Lockable()
         with tarfile.open(fileobj=self._file, mode="r:") as tar:
             self.members = [member for member in tar if member.isreg() and not member.issparse()]
             self._check_end(tar.offset)
@@ -246,7 +246,7 @@ class _Tar:
                 raise ValueError(msg)
 
     def read(self, member: tarfile.TarInfo) -> bytes:
-        with self._lock:
+        with self._lockable.lock:
             self._file.seek(member.offset_data)
             data = self._file.read(member.size)
         path = f"{self._archive}/{member.name}"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import reduce
-from threading import Lock
 from typing import Any
 
 from segiou._support.files import Stamp
+from segiou._support.locks import Lockable
 from segiou.masks.raw_mask import RawMask
 from segiou.masks.sources.folders import Source
 
 #: Mode of an image of several files: its values are their paths and contents.
 SEVERAL = "files"
-_FINDING = Lock()
+_FINDING = Lockable()
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class SeveralFiles(DerivedSource):
 
     def files_of(self, path: str) -> Mapping[Any, str]:
         """The files of the image that a path stands for."""
-        with _FINDING:
+        with _FINDING.lock:
             if path not in self._images:
                 self.find()
         return self._images[path]

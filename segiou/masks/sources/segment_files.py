@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, no_file_problem, read_json
+from segiou._support.locks import Lockable
 from segiou._support.optional import no_exit
 from segiou.masks.colors import packed
 from segiou.masks.formats.drawing import Painting, check_size
@@ -28,7 +28,7 @@ _FORMS = (
     "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2)",
     "an object with 'images' and 'annotations' (COCO)",
 )
-_LOADING = Lock()
+_LOADING = Lockable()
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
@@ -156,7 +156,7 @@ def load_segments(path: str, stamp: Stamp) -> Annotations:
 
 
 def _load(path: str, stamp: Stamp) -> Annotations | None:
-    with _LOADING:  # threads that wait find it loaded
+    with _LOADING.lock:  # threads that wait find it loaded
         return _loaded(path, stamp)
 
 

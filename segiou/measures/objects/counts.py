@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
-from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.locks import Lockable
 from segiou.accumulators.base import TableAccumulator
 from segiou.counting.arrays import label_arrays
 from segiou.counting.counts import counts_array
@@ -29,7 +29,7 @@ NO_OBJECT = -(2**31)
 ID_BITS = 32
 #: Held while counts and rows change or are read together. Shared by all accumulators, since a
 #: lock in an accumulator could not be pickled.
-LOCK = RLock()
+LOCK = Lockable()
 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
@@ -122,7 +122,7 @@ class ObjectCounts(TableAccumulator):
         return {"counts": cells, self._rows_are: self._rows}
 
     def _content(self) -> dict[str, Any]:
-        with LOCK:
+        with LOCK.lock:
             return super()._content()
 
     def _read(self, arrays: Mapping[str, Any]) -> Ints:
@@ -147,7 +147,7 @@ class ObjectCounts(TableAccumulator):
         return f"class {names[0]!r} is a thing in only one of them" if names else ""
 
     def _join(self, others: Sequence[Self]) -> None:
-        with LOCK:
+        with LOCK.lock:
             super()._join(others)
             self._added_rows += [part for other in others for part in other._added_rows]
 
@@ -163,7 +163,7 @@ class ObjectCounts(TableAccumulator):
         pairs : int
             Number of images.
         """
-        with LOCK:
+        with LOCK.lock:
             self._add(counts, pairs)
             self._added_rows.append(rows)
         return self

@@ -414,7 +414,7 @@ class PanopticCounts(ObjectCounts):
 
     def _qualities(self) -> dict[str, Floats]:
         """PQ, SQ and RQ of each class."""
-        with LOCK:
+        with LOCK.lock:
             outcomes, overlaps = self.detections[None], self.overlaps
         rows, often = overlaps[:, :3], overlaps[:, 3:]
         return qualities(joined_ious(outcomes, rows, np.zeros(len(rows), int), often)[0])
@@ -460,7 +460,7 @@ class PanopticCounts(ObjectCounts):
 
     def summary(self) -> dict[str, Json]:
         """Plain data: one dict per class, and the means over all classes, things and stuff."""
-        with LOCK:
+        with LOCK.lock:
             return self._summary()
 
     def _summary(self) -> dict[str, Json]:
