@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer
-from segiou.counting.arrays import with_dimensions_of
+from segiou.counting.arrays import as_label_array, with_dimensions_of
 from segiou.labels.label_set import hex_color
 from segiou.plots.style import COLUMN, Look, drawing, plot_kind, require
 from segiou.report.pages.error_pictures import OUTCOMES
@@ -62,7 +62,7 @@ def overlay(
     Raises
     ------
     TypeError
-        If the label is not an integer.
+        If the label or the masks are not integers, or the image is not real.
     ValueError
         If the shapes do not match, the masks are empty, or values of the image are out of
         range.
@@ -71,7 +71,8 @@ def overlay(
         msg = f"label must be the integer value of a class in the masks, got {label!r}"
         raise TypeError(msg)
     label = check_integer("label", label)
-    truth, pred = np.asarray(truth), np.asarray(with_dimensions_of(truth, pred))
+    pred = as_label_array(with_dimensions_of(truth, pred), "pred")
+    truth = as_label_array(truth, "truth")
     if truth.ndim != 2 or truth.shape != pred.shape:
         msg = (
             "truth and pred must be label images of equal shape (H, W), "
@@ -113,6 +114,9 @@ def _grey(image: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     if array.shape[:2] != shape:
         msg = f"image has shape {array.shape[:2]} but the masks have {shape}; resize the image"
         raise ValueError(msg)
+    if array.dtype.kind not in "biuf":
+        msg = f"image has dtype {array.dtype}; expected integers or floats"
+        raise TypeError(msg)
     most = 1 if array.dtype.kind not in "iu" else 65535 if array.dtype == np.uint16 else 255
     scaled = array.astype(np.float64) / most
     if not ((scaled >= 0) & (scaled < 1.001)).all():  # resizing may exceed 1

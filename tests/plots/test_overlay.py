@@ -29,6 +29,10 @@ def test_overlay_takes_a_photograph_of_the_same_size():
         plots.overlay(truth, truth, 1, image=image[:3])
     with pytest.raises(ValueError, match="label images of equal shape"):
         plots.overlay(truth, truth[:3], 1)
+    with pytest.raises(TypeError, match="image has dtype complex128"):
+        plots.overlay(truth, truth, 1, image=truth * 1j)
+    with pytest.raises(TypeError, match="pred has dtype complex128"):
+        plots.overlay(truth, truth * 1j, 1)
 
 
 @pytest.mark.parametrize("label", ["car", 1.5, None, True])
