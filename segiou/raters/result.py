@@ -21,7 +21,7 @@ from segiou._support.numbers import (
     shown_range,
     signed_points,
 )
-from segiou._support.text import Json, called, capital, listed, plain, plural
+from segiou._support.text import Json, called, listed, plain, plural
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Column, Facts, Line, Part, Table
 from segiou.metrics.ratio import Floats
@@ -274,7 +274,7 @@ def _verdict(row: ModelAgreement, result: RaterAgreement) -> str:
         claim = f"no significant difference between {model} and these experts"
     evidence = f"{interval_name(result.level)} {limits}, {plural(cases, 'case')}"
     return (
-        f"{capital(called(row.class_name))}: {claim}. Its Dice with them is {size} percentage "
+        f"{called(row.class_name)}: {claim}. Its Dice with them is {size} percentage "
         f"points {direction} than their Dice with each other ({evidence})."
     )
 

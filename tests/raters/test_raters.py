@@ -72,14 +72,14 @@ def test_the_verdict_has_one_direction():
     # Experts share all of 100 pixels; the model has 50, 52 and 48 of them.
     whole = [1] * 100
     cases = [[whole, whole, [1] * n + [0] * (100 - n)] for n in (50, 52, 48)]
-    found = agreement_of(cases, model="m")
+    found = agreement_of(cases, classes=("0", "aorta"), model="m")
     row = found.against_model[1]
     low, high = (f"{100 * end:.2f}" for end in (row.difference.low, row.difference.high))
     text = " ".join(found.to_text().split())
     assert (
-        "1: m disagrees with these experts more than they disagree with each other. Its Dice with "
-        f"them is {100 * row.difference.value:.2f} percentage points lower than their Dice with "
-        f"each other (95 % interval {low} to {high} points lower, 3 cases)." in text
+        "aorta: m disagrees with these experts more than they disagree with each other. Its "
+        f"Dice with them is {100 * row.difference.value:.2f} percentage points lower than their "
+        f"Dice with each other (95 % interval {low} to {high} points lower, 3 cases)." in text
     )
     assert "+" not in text.partition("pairwise agreement")[0]
 
