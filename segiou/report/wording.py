@@ -146,8 +146,8 @@ _ALIGNED = {
     "ignore": "file geometry ignored",
     "nearest": "predictions resized",
     "by shape": "arrays in the only order of axes that fits (nnU-Net's: z, y, x)",
-    "xyz": "arrays in the order of axes of the volumes",
-    "zyx": "axes of arrays reversed",
+    "xyz": "arrays with axes x, y, z",
+    "zyx": "arrays with axes z, y, x",
     "nyx": "arrays of three axes as images",
 }
 

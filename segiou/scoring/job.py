@@ -182,16 +182,6 @@ class Job(Options):
         masks = Masks(volumes, spacing, "mm" if volumes else "")
         return plans_of(self.measures, self.options, masks, self.protocol.name)
 
-    def _recorded_for(self, pairing: Pairing) -> dict[str, object]:
-        """Non-default arguments of the pairs, for the run.
-
-        Without volumes, arrays have no order compared with them.
-        """
-        recorded = self.pair_by.recorded | self._recorded_reading.chosen
-        if self.reading.axes_of_volumes is not None and not _has_arrays(pairing):
-            del recorded["array_axes"]
-        return recorded
-
     @cached_property
     def _recorded_reading(self) -> Reading:
         """How masks are read, with the place of regions of interest; absolute in a run file."""
@@ -226,7 +216,8 @@ class Job(Options):
                 **({"masks": "volumes"} if volumes else {}),
                 **({"array_axes": BY_SHAPE} if _has_arrays(pairing) else {}),
                 **({"command": encodable(self.command)} if self.command else {}),
-                **self._recorded_for(pairing),
+                **self.pair_by.recorded,
+                **self._recorded_reading.chosen,
                 **({"clusters": encodable(self.clusters)} if self.clusters else {}),
             },
             plans=self.plans(volumes=volumes),

@@ -93,10 +93,37 @@ def test_a_single_slice_has_the_sides_of_a_volume_too(page, tmp_path, until):
     truth[1:3, 1:3] = 1
     for name, values in (("truth", truth), ("pred", 0 * truth)):
         (tmp_path / name).mkdir()
-        nibabel.save(nibabel.Nifti1Image(values, np.eye(4)), tmp_path / name / "a.nii")
+        nibabel.save(nibabel.Nifti1Image(values, np.diag([1, 2, 1, 1])), tmp_path / name / "a.nii")
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2, surfaces="medpy")
     page.goto(write_html(tmp_path / "report.html", run.report(), run=run).as_uri())
     until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
     shown = page.locator("#viewer-size").inner_text()
     assert shown.startswith("5 × 4 × 1 voxels. ") and "right is on the left" in shown
     assert page.locator("#viewer-text").inner_text() == "Dice and HD95 in mm: class 1 missed"
+    # The other planes are a row of voxels, and there is no other axial one to slide to.
+    captions = page.locator("#viewer-panels figcaption").all_inner_texts()
+    assert captions == ["axial: truth", "axial: prediction", "axial: difference"]
+    assert page.locator("#viewer-slices input").count() == 0
+    ratio = page.evaluate(
+        "(canvas => canvas.clientWidth / canvas.clientHeight)"
+        "(document.querySelector('#viewer-panels canvas'))"
+    )
+    assert ratio == pytest.approx(5 / 8, rel=0.03)
+
+
+def test_arrays_of_volumes_are_shown_in_the_order_of_their_axes(page, tmp_path, until):
+    truth = np.zeros((2, 5, 4), np.uint8)
+    truth[1, 1:3, 1:3] = 1
+    for name, values in (("truth", truth), ("pred", 0 * truth)):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", values)
+        np.save(tmp_path / name / "b.npy", values[1:])  # a single plane
+    how = {"labels": ["air", "organ"], "array_axes": "zyx"}
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **how)
+    url = write_html(tmp_path / "report.html", run.report(), run=run).as_uri()
+    for image, planes in (("a", 3), ("b", 1)):
+        page.goto(f"{url}#t=organ&p=air&image={image}")
+        until(page, f"document.querySelectorAll('#viewer-panels canvas').length === {3 * planes}")
+        size = f"4 × 5 × {2 if image == 'a' else 1} voxels"
+        until(page, f"document.getElementById('viewer-size').textContent === '{size}'")
+        assert differing(page, "axial") == [[1, 1], [1, 2], [2, 1], [2, 2]]

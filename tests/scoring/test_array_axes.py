@@ -107,7 +107,7 @@ def test_the_output_tells_the_order(case, capsys):
             capsys.readouterr().out.split()
         )
     assert main([*command, "--array-axes", "zyx"]) == 0
-    assert "axes of arrays reversed" in " ".join(capsys.readouterr().out.split())
+    assert "arrays with axes z, y, x" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.skipif(not CUBES.is_dir(), reason="the cases are not beside this checkout")

@@ -397,7 +397,7 @@ const images = {
   thumbnail(canvas, picture, widest) {
     const { question } = this;
     const whole = document.createElement("canvas");
-    const [plane] = planesOf(picture, picture.depth > 1 ? largestError(picture, question) : null);
+    const [plane] = planesOf(picture, isVolume(picture) ? largestError(picture, question) : null);
     paint(whole, plane, "difference", question, 0.75);
     const width = Math.min(widest, (widest / 1.5) * plane.aspect);
     [canvas.width, canvas.height] = [width, width / plane.aspect].map((n) => Math.max(1, Math.round(n)));

@@ -146,6 +146,9 @@ const pictures = {
 // The longer side of a thumbnail, in pixels.
 const THUMBNAIL = 144;
 
+// Whether a picture is of a volume, which may have a single plane.
+const isVolume = ({ full }) => full?.length === 3;
+
 // Decodes a picture: class indices, and the photo in colour and in grey.
 async function decoded(found, small) {
   if (!found.masks) return { problem: found.problem };
@@ -153,11 +156,11 @@ async function decoded(found, small) {
   const scale = Math.min(1, THUMBNAIL / found.width, THUMBNAIL / found.height);
   const [width, height] = [found.width, found.height].map((n) => Math.max(1, Math.round(n * scale)));
   // The planes of a volume are side by side in its picture, and are cut at its own size.
-  const size = small && !(found.depth > 1) ? { width, height } : null;
+  const size = small && !isVolume(found) ? { width, height } : null;
   const [truth, ...preds] = await Promise.all(found.masks.map((mask) => indicesOf(mask, size, pictures.table)));
   const objects = await Promise.all(found.objects.map((numbers) => indicesOf(numbers, size)));
   const picture = { ...found, ...size, truth, preds, objects, photo: null, grey: null, name: "", aspect };
-  if (found.depth > 1) {
+  if (isVolume(found)) {
     const whole = (sheet) => unstacked(sheet, found);
     return { ...picture, truth: whole(truth), preds: preds.map(whole), objects: objects.map(whole) };
   }
@@ -229,10 +232,10 @@ function fullestPlace({ truth, preds, width, height }, question) {
 
 const PLANES = ["axial", "coronal", "sagittal"];
 
-// The planes to draw: an image is one, a volume has three through a place.
+// The planes to draw: an image is one, a volume has three through a place, but none of a single row.
 function planesOf(picture, place) {
   if (!picture.truth) return [];
-  if (!(picture.depth > 1)) return [picture];
+  if (!isVolume(picture)) return [picture];
   const { width, height, depth, spacing } = picture;
   const [z, y, x] = place;
   const [dx, dy, dz] = spacing;
@@ -242,7 +245,7 @@ function planesOf(picture, place) {
     [width, depth, dx / dz, (r, c) => (r * height + y) * width + c],
     [height, depth, dy / dz, (r, c) => (r * height + c) * width + x],
   ];
-  return at.map(([columns, rows, pixel, index], plane) => {
+  const planes = at.map(([columns, rows, pixel, index], plane) => {
     const cut = (voxels) => {
       const values = new Uint16Array(rows * columns);
       for (let r = 0; r < rows; r += 1) {
@@ -257,6 +260,8 @@ function planesOf(picture, place) {
     const size = { name: PLANES[plane], width: columns, height: rows, aspect, across: across[plane] };
     return { ...size, truth, preds, objects, levels, outcomes, photo: null, grey: null };
   });
+  const seen = planes.filter((plane) => Math.min(plane.width, plane.height) > 1);
+  return seen.length ? seen : planes;
 }
 
 // Paints one layer of a plane: "image", "truth", the number of a model, "difference", or the objects

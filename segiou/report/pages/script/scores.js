@@ -26,7 +26,7 @@ const scores = {
     this.question = question;
     const [first] = [this.chosen, question.about, ...scored].filter((c) => scored.includes(c));
     if (first === undefined || this.chosen === "") return { scored, levels: [] };
-    const size = picture.depth > 1 ? null : picture;
+    const size = isVolume(picture) ? null : picture;
     const sheets = await Promise.all(maps.map((of) => of.length && indicesOf(of[scored.indexOf(first)], size)));
     // Greys repeat their level.
     const levelsOf = (sheet) => (size ? sheet : unstacked(sheet, picture)).map((grey) => grey & 255);

@@ -68,21 +68,23 @@ const viewer = {
     byId("viewer-problem").textContent = picture.problem;
     byId("viewer-text").textContent = isolated(picture.text ?? "");
     byId("opacity-field").hidden = !picture.grey;
-    this.place = picture.depth > 1 ? largestError(picture, question) : null;
+    this.place = isVolume(picture) ? largestError(picture, question) : null;
     byId("viewer-size").textContent = this.sizeOf(picture);
     byId("objects-field").hidden = !picture.objects?.length;
     this.slide();
     this.fill();
   },
 
-  sizeOf({ full, depth, height, width }) {
+  sizeOf(picture) {
+    const { full, depth, height, width } = picture;
     if (!full) return "";
-    const solid = full.length === 3;
+    const solid = isVolume(picture);
     const shown = (solid ? [depth, height, width] : [height, width]).reverse().join(" × ");
     const whole = [...full].reverse().join(" × ");
     const size = `${whole} ${solid ? "voxels" : "pixels"}${shown === whole ? "" : `, shown as ${shown}`}`;
+    if (!solid || data.unit !== "voxels") return size; // arrays have any orientation
     const patient = "Radiological view: the patient's right is on the left. Slices are numbered from the top, front and right.";
-    return solid ? `${size}. ${patient}` : size;
+    return `${size}. ${patient}`;
   },
 
   // Shows the scores of another class.
@@ -104,6 +106,7 @@ const viewer = {
     if (!this.place) return;
     const { depth, height, width } = this.picture;
     [depth, height, width].forEach((length, axis) => {
+      if (length < 2 || !this.planes.some(({ name }) => name === PLANES[axis])) return;
       const label = html("label", { class: "field" }, PLANES[axis]);
       const shown = html("span", { "aria-hidden": "true" }, `${this.place[axis] + 1} of ${length}`);
       const slider = html("input", { type: "range", min: 1, max: length });
