@@ -39,6 +39,8 @@ class Column(NamedTuple):
     score: str = ""
     #: Terminals show or hide columns of the same group together.
     group: str = ""
+    #: Whether terminals cut long texts in what all share, so that numbers beside them have room.
+    is_id: bool = False
 
     @property
     def texts(self) -> list[Cell]:

@@ -17,6 +17,7 @@ from segiou._support.arguments import check_flag
 from segiou._support.files import printable
 from segiou._support.text import listed
 from segiou.document.parts import TIE, Column, Facts, Line, Part, Section, Table
+from segiou.document.short_ids import least_width, shortened
 
 #: Smallest width, and the width from which explanations are beside facts instead of below.
 _NARROWEST, _BESIDE_FROM = 24, 64
@@ -26,6 +27,8 @@ _WHOLE = "\ue000"
 _END = re.compile(r"(?:\s|\x1b\[[\d;]*m)+$")
 #: Columns between two columns of a table.
 _GAP = 2
+#: Shorter ids are never cut.
+_LEAST_ID = 12
 
 
 def text_of(parts: Iterable[Part], width: int = 100, *, color: bool = False) -> str:
@@ -159,7 +162,10 @@ def _sizes(console: Console, column: Column) -> tuple[int, int]:
     widths = [cell_len(text) for text in cells]
     full = max(cell_len(head), *widths)
     if column.is_text:
-        return min(max(map(_longest_word, (head, *cells))), console.width * 3 // 5), full
+        least = max(map(_longest_word, (head, *cells)))
+        if column.is_id and least > _LEAST_ID:
+            least = max(_LEAST_ID, least_width(cells))
+        return min(least, full, console.width * 3 // 5), full
     return max(min(_longest_word(head), console.width), *widths), full
 
 
@@ -218,20 +224,25 @@ def _drawn(
 ) -> RichTable:
     table = RichTable(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     spare = width - _width(least for least, _ in sizes)
+    cells: list[list[Text]] = []
     for column, (least, full) in zip(columns, sizes, strict=True):
         more = max(0, min(full - least, spare))
         spare -= more
         justify: Literal["left", "right"] = "left" if column.is_text else "right"
         size = min(least + more, width)
         table.add_column(Text(_tied(column.head)), justify=justify, overflow="fold", width=size)
-    rows = [*zip(*(column.texts for column in columns), strict=True)]
+        texts = [_tied(cell.text) for cell in column.texts]
+        short = shortened(texts, size) if column.is_id else {}
+        tones = (cell.tone for cell in column.texts)
+        cells.append([Text(short.get(t, t), tone) for t, tone in zip(texts, tones, strict=True)])
+    rows = [*zip(*cells, strict=True)]
     section = False
     for number, row in enumerate(rows):
         section |= number in (part.first, len(rows) - part.last)
-        if part.split and not any(cell.text.strip() for cell in row[1:]):
+        if part.split and not any(cell.plain.strip() for cell in row[1:]):
             continue  # this row has other columns
         if section and table.row_count:
             table.add_section()
         section = False
-        table.add_row(*(Text(_tied(cell.text), cell.tone) for cell in row))
+        table.add_row(*row)
     return table

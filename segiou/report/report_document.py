@@ -198,7 +198,7 @@ def worst_part(report: Report, worst: WorstImages) -> Table:
     names = [row["id"] for row in worst.rows] or ["none"]
     scores = [worst_score(report, row, worst.by) for row in worst.rows] or ["–"]
     columns = [
-        Column(f"worst {report._nouns.image}s", names, 1, is_text=True),
+        Column(f"worst {report._nouns.image}s", names, 1, is_text=True, is_id=True),
         Column(_score_title(report, worst.by), scores, 0),
     ]
     notes = [str(row.get("note", "")) for row in worst.rows]
@@ -309,7 +309,7 @@ def _images(report: Report) -> Iterator[Part]:
         f"{cell(float(defined.max()))}, median {cell(median)}"
     )
     columns = (
-        Column(image, [report.ids[i] for i in lowest], 2, is_text=True),
+        Column(image, [report.ids[i] for i in lowest], 2, is_text=True, is_id=True),
         Column("mean IoU", [Cell(cell(scores[i]), "bold") for i in lowest], 1),
         Column(f"{pixel} accuracy", [cell(accuracies[i]) for i in lowest], 0),
     )

@@ -349,7 +349,9 @@ def _columns(result: Suspects) -> list[Column]:
     confirmed = [", ".join(row.confirmed_by) for row in rows]
     return [
         Column("#", first_only(str(row.rank) for row in rows), 9),
-        Column(result.nouns.image, first_only(row.image for row in rows), 10, is_text=True),
+        Column(
+            result.nouns.image, first_only(row.image for row in rows), 10, is_text=True, is_id=True
+        ),
         Column("label", [row.label for row in rows], 8, is_text=True),
         Column("predicted", [row.suggestion for row in rows], 8, is_text=True),
         Column(result.unit, [count(row.pixels) for row in rows], 3),

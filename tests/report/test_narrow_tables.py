@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 import segiou
 from segiou.document.parts import Column, Table
+from segiou.document.short_ids import least_width, shortened
 from segiou.document.terminal import text_of
 
 SCORES = ("IoU", "Dice", "recall")
@@ -48,6 +49,41 @@ def test_hidden_columns_with_equal_headings_are_told_apart():
     assert text.endswith("Hidden columns (widen the terminal): interval of recall")
     text = " ".join(text_of([table(SCORES, split=False)], 50).split())
     assert text.endswith("interval of recall and interval of Dice")
+
+
+def test_long_ids_are_cut_where_all_are_equal():
+    ids = [f"data/site_with_a_long_name/drive_{i:04}_left_rgb" for i in (17, 18, 29)]
+    columns = [
+        Column("image", [*ids, ""], 1, is_text=True, is_id=True),
+        Column("mean IoU", ["10.00 %", "20.00 %", "30.00 %", "40.00 %"], 0),
+    ]
+    # Of 40 columns, two and "10.00 %" take nine; the rest is for ids of 46.
+    cut = [f"data/sit…me/drive_{number}_left_rgb" for number in ("0017", "0018", "0029")]
+    lines = text_of([Table(columns)], 40).splitlines()
+    assert lines[-4:-1] == [f"{id}  {i}0.00 %" for i, id in enumerate(cut, 1)]
+    assert max(map(len, lines)) == 40 and lines[-1] == " " * 33 + "40.00 %"
+    whole = text_of([Table(columns)], 60).splitlines()
+    assert whole[-4].split() == [ids[0], "10.00", "%"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "width", "cut"),
+    [
+        (["a_1_x", "a_2_x"], 5, ["a_1_x", "a_2_x"]),
+        (["a_1_x", "a_2_x"], 3, ["…1…", "…2…"]),
+        (["0" * 30], 5, ["00…00"]),
+        (["0" * 30 + "1" + "0" * 30, "0" * 61], 6, []),  # would be equal
+        (["日本_1", "日本_2"], 5, ["…_1", "…_2"]),
+        (["", ""], 5, []),
+    ],
+)
+def test_shortened_ids(ids, width, cut):
+    assert [*shortened(ids, width).values()] == cut
+
+
+def test_the_least_width_of_ids_is_that_of_what_differs():
+    assert least_width(["drive_0001_left", "drive_0002_left", ""]) == len("…0001…")
+    assert least_width([""]) == 0
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,9 @@ def _influential(comparison: Comparison, pair: PairComparison) -> Iterator[Secti
         unit = comparison.score_unit
         of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"
         columns = (
-            Column(comparison._image, [image.id for image, _ in moved], 9, is_text=True),
+            Column(
+                comparison._image, [image.id for image, _ in moved], 9, is_text=True, is_id=True
+            ),
             Column("shifts toward", [name for _, name in moved], 6, is_text=True),
             Column(of_effect, [shown_change(i.effect, unit) for i, _ in moved], 8),
             Column(pair.a, [shown(image.a, unit) for image, _ in moved], 5, group="models"),
