@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from segiou._support.files import printable
 
 if TYPE_CHECKING:
-    from segiou.cli.thresholds import Outcome
+    from segiou.cli.thresholds import ThresholdResult
 
 
-def junit_of_outcomes(outcomes: Sequence[Outcome], name: str) -> str:
+def junit_of_results(results: Sequence[ThresholdResult], name: str) -> str:
     """Outcomes as JUnit XML, one test case per threshold.
 
     A threshold is a failure if the exit code is 1 because of it, and is skipped if it passes within
     noise.
     """
     cases = []
-    for outcome in outcomes:
-        sign = "<=" if outcome.better == "lower" else ">="
-        kind = "" if outcome.state == "passed" else "skipped"
-        kind = kind if outcome.passed else "failure"
-        cases.append((f"{outcome.name} {sign} {outcome.limit}", kind, outcome.words))
+    for result in results:
+        sign = "<=" if result.better == "lower" else ">="
+        kind = "" if result.state == "passed" else "skipped"
+        kind = kind if result.passed else "failure"
+        cases.append((f"{result.name} {sign} {result.limit}", kind, result.words))
     kinds = [kind for _, kind, _ in cases]
     return _text(name, cases, failures=kinds.count("failure"), skipped=kinds.count("skipped"))
 

@@ -15,8 +15,8 @@ from segiou._support.csv_text import csv_of, csv_text
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import encodable, nouns, plural
 from segiou.cli import console, inputs
-from segiou.cli.junit import junit_of_outcomes
-from segiou.cli.thresholds import Outcome, not_worse, outcomes
+from segiou.cli.junit import junit_of_results
+from segiou.cli.thresholds import ThresholdResult, not_worse, threshold_results
 from segiou.document.findings import Finding
 from segiou.document.parts import GAP, Part, Section
 from segiou.document.renderers import rendered
@@ -45,7 +45,7 @@ class _Scored(NamedTuple):
 
     run: Run
     report: Report
-    outcomes: list[Outcome]
+    results: list[ThresholdResult]
     change: Comparison | None
     slices: Slices | None
 
@@ -65,12 +65,12 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     if parsed.per_case:
         write_text(parsed.per_case, run.to_csv(long=True, protocol=scored.report.protocol))
     if parsed.junit:
-        write_text(parsed.junit, junit_of_outcomes(scored.outcomes, run.name))
+        write_text(parsed.junit, junit_of_results(scored.results, run.name))
     return _exit_code(scored)
 
 
 def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
-    """The report, the outcomes of thresholds, the change and the slices of a run."""
+    """The report, the results of thresholds, the change and the slices of a run."""
     intervals = None
     if inputs.wants_intervals(parsed):
         shown = class_columns(parsed.columns, run.score_plans) if parsed.columns else ()
@@ -88,7 +88,7 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
     return _Scored(
         run,
         report,
-        _outcomes_of(run, report, parsed) + _changes(models, change, parsed),
+        _threshold_results(run, report, parsed) + _changes(models, change, parsed),
         change,
         slices_of([run], parsed) if parsed.slices else None,
     )
@@ -104,23 +104,25 @@ def _change_of(models: tuple[Run, Run], parsed: argparse.Namespace) -> Compariso
     return compare(*models, protocol=protocol, **how, names=BASELINE)
 
 
-def _outcomes_of(run: Run, report: Report, parsed: argparse.Namespace) -> list[Outcome]:
-    """The outcomes of the thresholds of scores, and of slices."""
+def _threshold_results(
+    run: Run, report: Report, parsed: argparse.Namespace
+) -> list[ThresholdResult]:
+    """The results of the thresholds of scores, and of slices."""
     thresholds = inputs.thresholds_of(parsed, run.plans)
     groups = inputs.resampling(parsed).get("groups")
-    results = outcomes(run, report, thresholds, confident=parsed.confident, groups=groups)
+    results = threshold_results(run, report, thresholds, confident=parsed.confident, groups=groups)
     if parsed.slices:
-        from segiou.cli.slice_thresholds import slice_outcomes
+        from segiou.cli.slice_thresholds import slice_results
 
-        results += slice_outcomes(run, thresholds, parsed)
+        results += slice_results(run, thresholds, parsed)
     return results
 
 
 def _changes(
     models: tuple[Run, Run] | None, change: Comparison | None, parsed: argparse.Namespace
-) -> list[Outcome]:
-    """The outcomes of thresholds of changes from the baseline."""
-    results: list[Outcome] = []
+) -> list[ThresholdResult]:
+    """The results of thresholds of changes from the baseline."""
+    results: list[ThresholdResult] = []
     if models is None or change is None:
         return results
     if parsed.slices and parsed.fail_if_worse_slice is not None:
@@ -135,19 +137,19 @@ def _changes(
 
 def _exit_code(scored: _Scored) -> int:
     """The exit code; reports the thresholds that are not passed for certain."""
-    for outcome in scored.outcomes:
-        if not outcome.passed or outcome.state == "undecided":
-            console.note(f"threshold {_result(outcome)}: {outcome.words}")
-    if not all(outcome.passed for outcome in scored.outcomes):
+    for result in scored.results:
+        if not result.passed or result.state == "undecided":
+            console.note(f"threshold {_result(result)}: {result.words}")
+    if not all(result.passed for result in scored.results):
         return console.EXIT_THRESHOLD
     return 0 if scored.run.finished else console.EXIT_DATA
 
 
-def _result(outcome: Outcome) -> str:
+def _result(result: ThresholdResult) -> str:
     """The result of a threshold: of its value, or with bounds of its state."""
-    if outcome.confident:
-        return outcome.state
-    return "passed" if outcome.passed else "failed"
+    if result.confident:
+        return result.state
+    return "passed" if result.passed else "failed"
 
 
 def _render(scored: _Scored, parsed: argparse.Namespace) -> str:
@@ -160,7 +162,7 @@ def _render(scored: _Scored, parsed: argparse.Namespace) -> str:
     if kind == "csv":
         classes = report._sorted(parsed.sort, reverse=parsed.reverse)
         return to_csv(report, classes, _slice_rows(scored.slices, _IN_REPORT))
-    shown = {"columns": parsed.columns, "outcomes": _outcome_texts(scored.outcomes)}
+    shown = {"columns": parsed.columns, "outcomes": _result_texts(scored.results)}
     if kind == "html":
         slices = filter(None, [scored.slices])
         return report.to_html(baseline=scored.change, slices=slices, **shown)
@@ -174,8 +176,8 @@ def _other_keys(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
     data: dict[str, Any] = {
         "problems": [{"file": encodable(p.where), "problem": p.text} for p in scored.run.skipped]
     }
-    if scored.outcomes:
-        data["thresholds"] = [outcome.to_dict() for outcome in scored.outcomes]
+    if scored.results:
+        data["thresholds"] = [result.to_dict() for result in scored.results]
     if scored.change is not None:
         data["baseline"] = {"run": parsed.baseline, **scored.change.to_dict()}
     if scored.slices is not None:
@@ -183,9 +185,9 @@ def _other_keys(scored: _Scored, parsed: argparse.Namespace) -> dict[str, Any]:
     return data
 
 
-def _outcome_texts(outcomes: Sequence[Outcome]) -> list[tuple[str, bool]]:
+def _result_texts(results: Sequence[ThresholdResult]) -> list[tuple[str, bool]]:
     """Thresholds in words, and whether they are passed."""
-    return [(outcome.words, outcome.passed) for outcome in outcomes]
+    return [(result.words, result.passed) for result in results]
 
 
 def slices_of(
@@ -243,7 +245,7 @@ def _write_pages(scored: _Scored, parsed: argparse.Namespace) -> None:
         from segiou.report.pages.report_page import write_html
 
         options = {**_page_options(run, parsed), "columns": parsed.columns}
-        options["outcomes"] = _outcome_texts(scored.outcomes)
+        options["outcomes"] = _result_texts(scored.results)
         options["slices"] = _page_slices(scored.slices, [run], parsed)
         write_html(parsed.html, report, run=run, baseline=scored.change, **options)
     if parsed.plots:

@@ -13,7 +13,7 @@ from segiou._support.numbers import signed_points
 from segiou._support.text import plural
 from segiou.analysis.slices.search import slices
 from segiou.cli.inputs import slices_options
-from segiou.cli.thresholds import Outcome, Threshold, bounds_of_change
+from segiou.cli.thresholds import Threshold, ThresholdResult, bounds_of_change
 from segiou.inference.units import plural_of
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from segiou.runs.run import Run
 
 
-def slice_outcomes(
+def slice_results(
     run: Run, thresholds: Sequence[Threshold], parsed: argparse.Namespace
-) -> list[Outcome]:
+) -> list[ThresholdResult]:
     """Compare the scores of slices with their thresholds, by one-sided 95 % bounds."""
 
     @cache
@@ -31,7 +31,7 @@ def slice_outcomes(
         options = slices_options(parsed, parsed.slices)
         return slices(run, metric=metric, columns=[column], level=0.9, **options)
 
-    outcomes = []
+    results = []
     for threshold in thresholds:
         # "age < 37.75" is the name of the slice "age=< 37.75".
         where = re.sub(r" (?=[<≥] )", "=", threshold.where, count=1)
@@ -40,19 +40,21 @@ def slice_outcomes(
             continue
         every = sliced(str(threshold.score), column)
         chosen = [part for part in every if value in ("", part.value)]
-        outcomes += [_outcome(threshold, part, every, parsed.confident) for part in chosen]
-    return outcomes
+        results += [_result_on(threshold, part, every, parsed.confident) for part in chosen]
+    return results
 
 
-def _outcome(threshold: Threshold, part: Slice, every: Slices, confident: bool) -> Outcome:
-    """The outcome of a threshold on one of the slices."""
+def _result_on(
+    threshold: Threshold, part: Slice, every: Slices, confident: bool
+) -> ThresholdResult:
+    """The result of a threshold on one of the slices."""
     of_slice = threshold._replace(name=f"{threshold.name}@{part.name}")
-    return of_slice.outcome(
+    return of_slice.result(
         part.score, _bounds(part), confident=confident, more=_too_few(part, every)
     )
 
 
-def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> list[Outcome]:
+def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> list[ThresholdResult]:
     """Whether no slice is worse than in the baseline by more than a margin, beyond chance.
 
     The intervals are as of :func:`segiou.cli.thresholds.not_worse`, and adjusted for the number
@@ -63,9 +65,9 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
     tests = sum(not math.isnan(tested.p) for tested in slices(*runs, **options))
     level = 1 - 0.1 / max(tests, 1)
     every = slices(*runs, level=level, **options)
-    outcomes = []
+    results = []
     for part in every:
-        outcome = Outcome(
+        result = ThresholdResult(
             name=f"mean_iou:change@{part.name}",
             value=part.score,
             limit=-margin,
@@ -74,8 +76,8 @@ def not_worse_slices(baseline: Run, run: Run, parsed: argparse.Namespace) -> lis
             confident=parsed.confident,
             tolerant=True,
         )
-        outcomes.append(outcome._replace(text=_change_text(part, every, tests, outcome.state)))
-    return outcomes
+        results.append(result._replace(text=_change_text(part, every, tests, result.state)))
+    return results
 
 
 def _change_text(part: Slice, every: Slices, tests: int, state: str) -> str:

@@ -40,12 +40,12 @@ class Threshold(NamedTuple):
     """The column of slices, or one slice: COLUMN=VALUE."""
     option: str = "--fail-under"
 
-    def outcome(
+    def result(
         self, value: float, bounds: tuple[float, float], *, confident: bool, more: str = ""
-    ) -> Outcome:
+    ) -> ThresholdResult:
         """The result for a value with these bounds; ``more`` ends its text."""
         text = compared(self, value) + more
-        return Outcome(self.name, value, self.limit, text, self.better, bounds, confident)
+        return ThresholdResult(self.name, value, self.limit, text, self.better, bounds, confident)
 
 
 #: The option of a threshold, by which values of the score are better.
@@ -171,7 +171,7 @@ def check_thresholds(
             raise ValueError(msg)
 
 
-class Outcome(NamedTuple):
+class ThresholdResult(NamedTuple):
     """The result of a threshold; an undefined value fails."""
 
     name: str
@@ -223,12 +223,12 @@ class Outcome(NamedTuple):
         }
 
 
-def outcomes(
+def threshold_results(
     run: Run, report: Report, thresholds: Sequence[Threshold], *, confident: bool, groups: Any
-) -> list[Outcome]:
+) -> list[ThresholdResult]:
     """Compare the scores of a report with thresholds."""
     return [
-        threshold.outcome(
+        threshold.result(
             report.score(str(threshold.score)),
             _bounds(run, report, threshold, groups),
             confident=confident,
@@ -270,7 +270,9 @@ def compared(threshold: Threshold, value: float) -> str:
 _FEWEST_OF_MARGIN = 20
 
 
-def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = False) -> Outcome:
+def not_worse(
+    comparison: Comparison, margin: float = 0.0, *, confident: bool = False
+) -> ThresholdResult:
     """Whether the second of two models is not worse than the first by more than a margin.
 
     The bounds are one-sided, at 95 %; without a margin, the lower model is worse if and only if
@@ -278,7 +280,7 @@ def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = 
     """
     pair = comparison.pairs[0]
     bounds = bounds_of_change(pair.overall.delta, pair.overall.p, pair.bounds, 0.9)
-    outcome = Outcome(
+    result = ThresholdResult(
         name="mean_iou:change",
         value=pair.overall.delta,
         limit=-margin,
@@ -288,7 +290,7 @@ def not_worse(comparison: Comparison, margin: float = 0.0, *, confident: bool = 
         confident=confident,
         tolerant=not margin,
     )
-    return outcome._replace(text=_change_text(comparison, margin, outcome.state))
+    return result._replace(text=_change_text(comparison, margin, result.state))
 
 
 def bounds_of_change(

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Kind = Literal["voxels", "elements"]
 Label = int | str
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 
 #: A point is an integer: its index in an array with the shape of :func:`point_shape`, and, for a
 #: corner, from this bit on the voxels around it that have the label (four, stored twice, in 2-D).
@@ -460,7 +460,7 @@ class SurfacePair:
     def _weights(self, points: Points) -> Floats:
         return self._areas[point_codes(points)]
 
-    def _map(self, function: Callable[[Any], Outcome], tasks: Iterable[Any]) -> list[Outcome]:
+    def _map(self, function: Callable[[Any], Result], tasks: Iterable[Any]) -> list[Result]:
         if self.threads == 1:
             return [function(task) for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
