@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import segiou
 from segiou import MaskError, read_mask
@@ -204,6 +205,39 @@ def test_an_annotation_tool(installed, tmp_path):
     file.write_text("{}")
     with pytest.raises(ValueError, match=r"survey.json: is not .* an object with 'plots' \(forest"):
         segiou.masks.open_source(file).find()
+
+
+LISTED = """
+from pathlib import Path
+from segiou.masks import LocalFolder
+class Listed(LocalFolder):
+    def find(self):
+        return {name: str(Path(self.root).parent / name) for name in self.names()}
+    def names(self):
+        return Path(self.root).read_text().split()
+def read(path, part):
+    return Listed(str(part)) if path == part else None
+def read_folder(path, part):
+    return Listed(str(next(path.glob("*.lst"))))
+def none(path, part):
+    return "x"
+"""
+
+
+def test_a_source(installed, tmp_path):
+    """A kind of file with many masks: a list of the masks to score."""
+    functions = {"lst": "read", "folder.lst": "read_folder", "bad": "none"}
+    entries = [f"{name} = forest_masks:{function}" for name, function in functions.items()]
+    installed(LISTED, "\n".join(["[segiou.sources]", *entries]))
+    for name in "abc":
+        Image.new("L", (3, 2), 1).save(tmp_path / f"{name}.png")
+    (tmp_path / "masks.lst").write_text("a.png c.png")
+    for place in (tmp_path / "masks.lst", tmp_path):
+        assert [*segiou.masks.open_source(place).find()] == ["a.png", "c.png"]
+    with pytest.raises(
+        TypeError, match=r"'bad' of segiou.sources must be a Source or None, not 'x'"
+    ):
+        segiou.masks.open_source(tmp_path / "x.bad")
 
 
 TOOL = """

@@ -160,37 +160,42 @@ def import_extra(module: str, need: str, extra: str) -> Any:
 
 
 @cache
-def _entries(kind: str) -> dict[str, list[EntryPoint]]:
+def _entries() -> dict[str, dict[str, list[EntryPoint]]]:
+    """Entry points by group and name."""
     from importlib.metadata import entry_points
 
-    group = f"segiou.{kind}"
-    several = [*entry_points(group=group)]
-    if of_segiou := _source_entries(group):  # newer than the installed ones
+    found = entry_points()
+    ours = [group for group in found.groups if group.startswith("segiou.")]
+    several = [entry for group in ours for entry in found.select(group=group)]
+    if of_segiou := _source_entries():  # newer than the installed ones
         several = [*of_segiou, *(entry for entry in several if not _is_own(entry))]
-    by_name: dict[str, list[EntryPoint]] = {}
+    groups: dict[str, dict[str, list[EntryPoint]]] = {}
     for entry in several:
-        by_name.setdefault(entry.name, []).append(entry)
-    return by_name
+        groups.setdefault(entry.group, {}).setdefault(entry.name, []).append(entry)
+    return groups
 
 
-@cache
-def _sources() -> dict[str, Any]:
-    """The project that pyproject.toml describes, if segiou runs from its sources."""
-    file = Path(__file__).parents[2] / "pyproject.toml"
-    if not file.is_file():
-        return {}
-    import tomllib
-
-    project: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
-    return project if project.get("name") == "segiou" else {}
-
-
-def _source_entries(group: str) -> list[EntryPoint]:
+def _source_entries() -> list[EntryPoint]:
     """Entry points of segiou itself if it runs from its sources, installed or not."""
     from importlib.metadata import EntryPoint
 
-    entries = _sources().get("entry-points", {}).get(group, {})
-    return [EntryPoint(name, value, group) for name, value in entries.items()]
+    file = Path(__file__).parents[2] / "pyproject.toml"
+    if not file.is_file():
+        return []
+    import tomllib
+
+    project: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
+    groups = project.get("entry-points", {}) if project.get("name") == "segiou" else {}
+    return [
+        EntryPoint(name, value, group)
+        for group, entries in groups.items()
+        for name, value in entries.items()
+    ]
+
+
+def _named(kind: str) -> dict[str, list[EntryPoint]]:
+    """Entry points of a group by name."""
+    return _entries().get(f"segiou.{kind}", {})
 
 
 def _is_own(entry: EntryPoint) -> bool:
@@ -203,13 +208,13 @@ def _owner(entry: EntryPoint) -> str:
 
 def plugin_names(kind: str, *, own: bool | None = None) -> tuple[str, ...]:
     """Names of the plug-ins of this kind, sorted: segiou's own first; or only one of both."""
-    names = sorted((not any(map(_is_own, several)), n) for n, several in _entries(kind).items())
+    names = sorted((not any(map(_is_own, several)), n) for n, several in _named(kind).items())
     return tuple(name for is_other, name in names if own is None or own is not is_other)
 
 
 def plugin_package(name: str, module: str) -> str:
     """The package and version of a measure that a module defines; the module if not installed."""
-    for entry in _entries("measures").get(name, []):
+    for entry in _named("measures").get(name, []):
         if entry.module == module and entry.dist is not None:
             return f"{entry.dist.name} {entry.dist.version}"
     return module
@@ -229,7 +234,7 @@ class PluginTypeError(PluginError, TypeError):
 
 def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
     """The plug-in with this name, or None; raises if it cannot be loaded or has the wrong type."""
-    entries = _entries(kind).get(name, [])
+    entries = _named(kind).get(name, [])
     if not entries:
         return None
     owners = sorted(map(_owner, entries), key=lambda owner: (owner != "segiou", owner))

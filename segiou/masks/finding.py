@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from segiou._support.arguments import check_path
-from segiou._support.files import no_file_problem, os_problem
+from segiou._support.files import is_file, no_file_problem, os_problem
 from segiou._support.text import did_you_mean, listed, plural
 from segiou.masks.raw_mask import VOLUME_SUFFIXES
 
@@ -229,6 +229,11 @@ def is_mask(relative: str, endings: Collection[str] = MASK_SUFFIXES) -> bool:
     parts = relative.split("/")
     hidden = any(is_hidden(part) and part not in (".", "..") for part in parts)
     return not hidden and split_ending(parts[-1])[1].lower() in endings
+
+
+def is_zarr(path: Path) -> bool:
+    """Whether a path is a zarr store, or an array or group in one."""
+    return path.is_dir() and any(is_file(path / name) for name in ZARR_FILES)
 
 
 def is_hidden(name: str) -> bool:

@@ -28,7 +28,17 @@ from segiou.masks.finding import HEADER_SUFFIXES, check_found, is_mask, masks_am
 from segiou.masks.formats.nifti_pairs import begins_as_volume, data_of, read_whole
 from segiou.masks.formats.numpy_files import zip_member
 from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError, damage
-from segiou.masks.sources.folders import MOST_MASKS, MOST_MEMBER_BYTES, Source, stamp_of, version_of
+from segiou.masks.sources.adjusted import AdjustedSource
+from segiou.masks.sources.folders import (
+    MOST_MASKS,
+    MOST_MEMBER_BYTES,
+    LocalFolder,
+    Source,
+    matches,
+    stamp_of,
+    version_of,
+)
+from segiou.masks.sources.shards import Shards
 
 #: Row groups are read whole; larger ones would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
@@ -44,6 +54,35 @@ LEAST_BOUND = 256 << 20
 _CHUNK = 1 << 20
 #: Stamp and reader of an archive member.
 _Member = tuple[Stamp, Callable[[], bytes]]
+
+
+def open_archive(path: Path, file: Path) -> Source:
+    """The source for an archive, a folder in one, or a pattern of archives."""
+    return Shards.at(path, file) or ArchiveFolder(str(path), str(file))
+
+
+def open_npz(path: Path, file: Path) -> Source | None:
+    """The source for an ``.npz`` file of several arrays, or for shards; None for single masks."""
+    if shards := Shards.at(path, file):
+        return shards if _has_shards(str(file)) else None
+    arrays = _member_names(file)
+    if path == file and len(arrays) < 2:
+        return None
+    if path.parent == file and f"{path.name}.npy" in arrays:
+        return AdjustedSource(LocalFolder(str(file)), path.name)
+    return ArchiveFolder(str(path), str(file))
+
+
+def _has_shards(pattern: str) -> bool:
+    """Whether ``.npz`` files are shards: several masks each, of different names."""
+    arrays = [{*_member_names(Path(path))} - {"spacing.npy"} for path in [*matches(pattern)][:2]]
+    is_apart = len(arrays) < 2 or not arrays[0] & arrays[1]
+    return "{" in pattern or (is_apart and all(len(names) > 1 for names in arrays))
+
+
+def open_parquet(path: Path, file: Path) -> Source:
+    """The source for a Parquet file, a column of one, or a pattern of such files."""
+    return Shards.at(path, file) or ParquetFile(str(path), str(file))
 
 
 @dataclass(frozen=True)
@@ -163,7 +202,7 @@ def _headers(names: Iterable[str], members: Mapping[str, list[_Member]]) -> list
     return headers if are_volumes else []
 
 
-def member_names(file: Path) -> list[str]:
+def _member_names(file: Path) -> list[str]:
     """Names of the files in a zip archive; none if it cannot be read."""
     try:
         if not file.is_file():  # opening a pipe would wait for a writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp, is_file
-from segiou.masks.finding import ZARR_FILES, check_found, is_mask, split_ending, unknown_part
+from segiou._support.files import Stamp
+from segiou.masks.finding import check_found, is_mask, is_zarr, split_ending, unknown_part
 from segiou.masks.formats.numpy_files import whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.read import WHOLE_PIXELS
-from segiou.masks.sources.folders import MOST_MASKS, Source, check_number, matches, stamp_of
+from segiou.masks.sources.folders import (
+    MOST_MASKS,
+    Source,
+    check_number,
+    first_files,
+    matches,
+    stamp_of,
+)
 from segiou.masks.windows import FileMask, unread
 
 #: Name of the mask of a store that is a single array.
@@ -28,11 +35,20 @@ _ALONE = "mask"
 _MOST_PIXELS = 1 << 36
 
 
-def is_store(path: Path) -> bool:
+def open_store(path: Path, part: Path) -> Source | None:
+    """The source for a store, or for an array or group in one."""
+    return ArrayStore(str(path), str(part)) if _is_store(part) else None
+
+
+def open_folder(path: Path, _part: Path) -> Source | None:
+    """The source for stores in place of mask files in a folder, or that match a pattern."""
+    is_of_masks = path.is_dir() and any(is_mask(Path(name).name) for name in first_files(path))
+    return None if is_of_masks else StoreFolder(str(path))
+
+
+def _is_store(path: Path) -> bool:
     """Whether a path is a zarr store or a safetensors file."""
-    if path.suffix.lower() == ".safetensors":
-        return path.is_file()
-    return path.is_dir() and any(is_file(path / name) for name in ZARR_FILES)
+    return is_zarr(path) or (path.suffix.lower() == ".safetensors" and path.is_file())
 
 
 @dataclass(frozen=True)
@@ -135,14 +151,6 @@ class ArrayStore(Source):
             yield {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
 
 
-def has_stores(folder: Path, files: Sequence[str]) -> bool:
-    """Whether a folder has stores in place of mask files, by some of the files below it."""
-    if any(is_mask(Path(file).name) for file in files):
-        return False
-    inside = (part for file in files for part in (Path(file), *Path(file).parents))
-    return any(part != folder and part.is_relative_to(folder) and is_store(part) for part in inside)
-
-
 @dataclass(frozen=True)
 class StoreFolder(Source):
     """Stores below a folder, or that match a pattern, such as one per case.
@@ -175,10 +183,10 @@ class StoreFolder(Source):
         """Stores by relative path."""
         if not Path(self.root).is_dir():
             places = {"/".join(kept): path for path, kept in matches(self.root).items()}
-            return {name: path for name, path in places.items() if is_store(Path(path))}
+            return {name: path for name, path in places.items() if _is_store(Path(path))}
         stores = {}
         for base, folders, files in os.walk(self.root):
-            here = [name for name in folders if is_store(Path(base, name))]
+            here = [name for name in folders if _is_store(Path(base, name))]
             folders[:] = sorted({*folders} - {*here})
             here += [name for name in files if name.lower().endswith(".safetensors")]
             for path in (Path(base, name) for name in sorted(here) if not name.startswith(".")):
@@ -194,7 +202,7 @@ class StoreFolder(Source):
         return self._store(path).read(path)
 
     def _store(self, path: str) -> ArrayStore:
-        store = next((part for part in Path(path).parents if is_store(part)), None)
+        store = next((part for part in Path(path).parents if _is_store(part)), None)
         if store is None:
             raise MaskError(path, "its store does not exist any more")
         return ArrayStore(str(store), str(store))

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -36,8 +35,8 @@ from segiou.masks.raw_mask import MaskError, RawMask
 MOST_MEMBER_BYTES = 1 << 30
 #: Most masks in one file or store, which are listed by name.
 MOST_MASKS = 1 << 20
-#: Files from which the kind of a folder is guessed.
-_FIRST = 20
+#: Files of a folder from which its kind is guessed, also with those of its folders.
+_FIRST, _MOST_FIRST = 20, 100
 #: Size limit of local files, except those whose formats are read window by window.
 _MOST_BYTES = 1 << 31
 _LARGE_SUFFIXES = (".npy", ".nii", ".tif", ".tiff", *RASTER_SUFFIXES)
@@ -119,25 +118,31 @@ def check_number(masks: Collection[str], root: str) -> None:
 
 
 def first_files(folder: Path) -> list[str]:
-    """Some files below a folder as the system lists them; none if it cannot be read."""
+    """Some files of a folder and its first folders, as listed; none if they cannot be read."""
     try:
-        return list(islice(_files_below(folder), _FIRST))
+        return _some_files(folder, _MOST_FIRST)
     except OSError:  # reported when it is searched
         return []
 
 
-def _files_below(folder: str | Path) -> Iterator[str]:
-    inner = []
+def _some_files(folder: str | Path, most: int) -> list[str]:
+    files: list[str] = []
+    inner: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if is_hidden(entry.name):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 inner.append(entry.path)
+            elif len(files) == _FIRST:
+                return files
             else:
-                yield entry.path
-    for folder in inner:
-        yield from _files_below(folder)
+                files.append(entry.path)
+    for path in inner:
+        if len(files) >= most:
+            break
+        files += _some_files(path, _FIRST)
+    return files
 
 
 def stamp_of(path: str | Path) -> Stamp:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from segiou._support.arguments import check_path
-from segiou._support.files import Stamp
-from segiou.masks.finding import MASK_SUFFIXES, check_found
+from segiou._support.files import is_file
+from segiou._support.optional import find_plugin, no_exit, plugin_names
+from segiou.masks.finding import MASK_SUFFIXES, UNSUPPORTED, is_zarr, split_ending
 from segiou.masks.formats.nifti_pairs import as_header
-from segiou.masks.raw_mask import RawMask
 from segiou.masks.reading import STACKED, Reading
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.folders import (
@@ -24,11 +23,6 @@ from segiou.masks.sources.folders import (
     is_pattern,
     matches,
 )
-
-ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-_FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
-_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-_MOST_SHARDS = 1 << 16
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
@@ -59,130 +53,61 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
-    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder, has_stores, is_store
-
-    # Paths of masks in a store do not exist.
-    for part in (path,) if path.exists() else path.parents:
-        if is_store(part):
-            return ArrayStore(str(path), str(part))
-    for part in (path, *path.parents):
-        if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
-            return _file_of_masks(path, part)
-        if part.suffix.lower() not in MASK_SUFFIXES and part.is_file() and _is_annotated(part):
-            return _segment_file(path, part)
+    # The name of a mask follows the path of its file or store, and does not exist.
+    for part in (path,) if path.exists() else (path, *path.parents):
+        for kind in _kinds_of(path, part):
+            if (source := _opened(kind, path, part)) is not None:
+                return source
     if is_pattern(str(path)) and not path.exists():
-        return _pattern_source(str(path))
-    # Other folders, which are most, are decided without the code that draws polygons.
-    files = first_files(path) if path.is_dir() else []
-    texts = [*files, *(str(Path(name).with_suffix(".txt")) for name in files[:1])]
-    if any(name.lower().endswith(".txt") and Path(name).is_file() for name in texts):
-        from segiou.masks.sources.yolo_files import YoloFolder, is_yolo
-
-        root = path / "labels" if (path / "images").is_dir() else path
-        if is_yolo(root):
-            return YoloFolder(str(root))
-    return StoreFolder(str(path)) if has_stores(path, files) else LocalFolder(str(as_header(path)))
-
-
-def _is_annotated(file: Path) -> bool:
-    from segiou.masks.sources.segment_files import is_annotated
-
-    return is_annotated(file)
-
-
-def _segment_file(path: Path, file: Path) -> Source:
-    from segiou.masks.sources.segment_files import SegmentFile
-
-    return SegmentFile(str(path), str(file))
-
-
-def _pattern_source(pattern: str) -> Source:
-    """The folders, mask files or stores that match a pattern."""
-    from segiou.masks.sources.array_stores import StoreFolder, is_store
-
-    is_of_stores = any(is_store(Path(path)) for path in matches(pattern))
-    return StoreFolder(pattern) if is_of_stores else PatternFolder(pattern)
-
-
-def _file_of_masks(path: Path, file: Path) -> Source:
-    """The source for a multi-mask file, a part of one, or a pattern of such files."""
-    kind = file.suffix.lower()
-    is_open = (is_pattern(str(file)) or "{" in file.name) and not file.exists()
-    if kind == ".json" and not is_open:
-        return _segment_file(path, file)
-    from segiou.masks.sources.archives import ArchiveFolder, ParquetFile, member_names
-
-    if is_open and kind == ".npz" and not _has_shards(str(file)):
         return PatternFolder(str(path))
-    if is_open:
-        return Shards(str(path))
-    if kind == ".parquet":
-        return ParquetFile(str(path), str(file))
-    arrays = member_names(file) if kind == ".npz" else ()
-    if kind == ".npz" and path == file and len(arrays) < 2:
-        return LocalFolder(str(file))
-    if path.parent == file and f"{path.name}.npy" in arrays:
-        return AdjustedSource(LocalFolder(str(file)), path.name)
-    return ArchiveFolder(str(path), str(file))
+    return LocalFolder(str(as_header(path)))
 
 
-def _has_shards(pattern: str) -> bool:
-    """Whether ``.npz`` files are shards: several masks each, of different names."""
-    from segiou.masks.sources.archives import member_names
+def _opened(kind: str, path: Path, part: Path) -> Source | None:
+    """The source that a function of ``segiou.sources`` returns; None for what it does not open."""
+    whose = f"{kind!r} of segiou.sources"
+    with no_exit(f"{path}: the plug-in {whose}"):
+        source: Source | None = find_plugin("sources", kind)(path, part)
+    # isinstance would evaluate the properties, which read the file.
+    if source is not None and Source not in type(source).__mro__:
+        msg = f"the result of {whose} must be a Source or None, not {source!r:.80}"
+        raise TypeError(msg)
+    return source
 
-    places = [*matches(pattern)][:2]
-    arrays = [{*member_names(Path(path))} - {"spacing.npy"} for path in places]
-    is_apart = len(arrays) < 2 or not arrays[0] & arrays[1]
-    return "{" in pattern or (is_apart and all(len(names) > 1 for names in arrays))
+
+def _kinds_of(path: Path, part: Path) -> list[str]:
+    """Names in ``segiou.sources`` of what a part of a path, or a folder or pattern, may be."""
+    if is_zarr(part):
+        return ["zarr"]
+    kinds, is_folder, file = [], part.is_dir(), part.name.lower()
+    if not is_folder and _may_have_several(split_ending(file)[1]):
+        kinds = [name for name in plugin_names("sources") if file.endswith(f".{name}")] or ["other"]
+    if part == path and (is_folder or is_pattern(str(path))):
+        # Other packages are asked only if a folder has more than masks.
+        endings = [*filter(_may_have_several, _endings_in(path))]
+        names = plugin_names("sources") if endings else ()
+        kinds += [name for name in names if name.removeprefix("folder") in endings]
+    return kinds
 
 
-@dataclass(frozen=True)
-class Shards(Source):
-    """Several archives or Parquet files as one source."""
+def _may_have_several(ending: str) -> bool:
+    """Whether files with an extension may have several masks."""
+    return ending == ".npz" or (ending not in MASK_SUFFIXES and ending != "")
 
-    #: Their paths as one pattern, such as ``val-*.tar`` or ``val-*.parquet/annotation``.
-    root: str
 
-    @property
-    def draws(self) -> bool:
-        """Whether its masks may be drawn from polygons."""
-        return self.root.lower().endswith(".json")
+def _endings_in(place: Path) -> set[str]:
+    """Extensions of some files and stores in a folder, or of all that match a pattern."""
+    if not place.is_dir():
+        return {_ending_of(Path(path)) for path in matches(str(place))}
+    files = [Path(name) for name in first_files(place)]
+    folders = {folder for file in files for folder in file.parents if place in folder.parents}
+    # The system may list all images of a folder before their text files.
+    beside = {end for end in UNSUPPORTED for file in files[:1] if is_file(file.with_suffix(end))}
+    return {_ending_of(path) for path in (*files, *folders)} | beside
 
-    def find(self) -> dict[str, str]:
-        """Masks of all shards."""
-        masks: dict[str, str] = {}
-        for shard in self._shards():
-            for name, path in shard.find().items():
-                if name in masks:
-                    msg = f"{self.root}: {name!r} is in two shards, {masks[name]} and {path}"
-                    raise ValueError(msg)
-                masks[name] = path
-        check_found(masks, self.root)
-        return masks
 
-    def stamp(self, path: str) -> Stamp:
-        """The stamp given by the shard."""
-        return open_source(path).stamp(path)
-
-    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
-        """The content of a file in its shard."""
-        return open_source(path).read(path)
-
-    def _shards(self) -> Iterator[Source]:
-        pattern, ending, column = self.root.partition(".parquet/")
-        pattern += ending.rstrip("/")
-        if (numbers := _RANGE.search(pattern)) is None:
-            paths = [*matches(pattern)]
-        else:
-            first, last = int(numbers[1]), int(numbers[2])
-            several = range(first, min(last, first + _MOST_SHARDS) + 1)
-            width = len(numbers[1])
-            paths = [_RANGE.sub(f"{number:0{width}}", pattern, count=1) for number in several]
-        if not paths:
-            msg = f"{self.root}: no files match"
-            raise ValueError(msg)
-        for path in paths:
-            yield open_source(f"{path}/{column}" if column else path)
+def _ending_of(path: Path) -> str:
+    return ".zarr" if is_zarr(path) else split_ending(path.name.lower())[1]
 
 
 def adjusted(

@@ -21,15 +21,26 @@ from segiou.masks.formats.drawn_image import DrawnImage, image_size
 from segiou.masks.raw_mask import MaskError, RawMask
 from segiou.masks.read import open_mask
 from segiou.masks.sources.annotations import Annotations, ImageSegments, formats_of, read_by_tools
-from segiou.masks.sources.coco_files import read_annotations, read_results
 from segiou.masks.sources.folders import Source, stamp_of
+from segiou.masks.sources.shards import Shards
 
-_FORMS = (
-    "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2)",
-    "an object with 'images' and 'annotations' (COCO)",
-)
 _LOADING = Lockable()
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
+
+
+def open_json(path: Path, file: Path) -> Source:
+    """The source for a JSON file, or a pattern of such files."""
+    return Shards.at(path, file) or SegmentFile(str(path), str(file))
+
+
+def open_other(path: Path, file: Path) -> Source | None:
+    """The source for a file of an annotation tool that is not JSON; None for other files."""
+    is_annotated = (
+        file.is_file()
+        and formats_of(file.suffix.lower())
+        and _load(str(file), stamp_of(file)) is not None
+    )
+    return SegmentFile(str(path), str(file)) if is_annotated else None
 
 
 @dataclass(frozen=True)
@@ -139,16 +150,10 @@ def named_as_other(
     return {known.get(name, name): path for name, path in names.items()}
 
 
-def is_annotated(path: Path) -> bool:
-    """Whether a file other than JSON is one of an annotation tool."""
-    has_formats = bool(formats_of(path.suffix.lower()))
-    return has_formats and _load(str(path), stamp_of(path)) is not None
-
-
 def load_segments(path: str, stamp: Stamp) -> Annotations:
     """Read a file once; the stamp reveals its changes."""
     if (contents := _load(path, stamp)) is None:
-        several = [*_FORMS, *(one.form for one in formats_of(Path(path).suffix.lower()).values())]
+        several = [one.form for one in formats_of(Path(path).suffix.lower()).values()]
         forms = f"{', '.join(several[:-1])} or {several[-1]}"
         msg = f"{path}: is not a supported annotation file; expected {forms}"
         raise ValueError(msg)
@@ -162,18 +167,11 @@ def _load(path: str, stamp: Stamp) -> Annotations | None:
 
 @lru_cache(maxsize=4)
 def _loaded(path: str, _stamp: Stamp) -> Annotations | None:
-    ending = Path(path).suffix.lower()
     try:
-        if ending != ".json":
-            return read_by_tools(Path(path), None)
-        data = read_json(path)
-        if isinstance(data, dict) and isinstance(data.get("annotations"), list):
-            return read_annotations(data)
+        data = read_json(path) if path.lower().endswith(".json") else None
         if data == []:
             raise ValueError("is an empty list; expected at least one result or task")
-        if (contents := read_by_tools(Path(path), data)) is not None:
-            return contents
-        return read_results(data) if isinstance(data, list) else None
+        return read_by_tools(Path(path), data)
     except ValueError as error:
         text = str(error).removeprefix(f"{path} ")
         msg = text if text.startswith(f"{path}: ") else f"{path}: {text}"

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from segiou.masks.formats.drawing import check_size
-from segiou.masks.sources.annotations import Annotations, ImageSegments
+from segiou.masks.sources.annotations import AnnotationFormat, Annotations, ImageSegments
 
 #: Categories are less.
 _MOST_CATEGORY = (1 << 31) - 1
+#: Keys of results, of which some may be missing by mistake.
+_OF_RESULTS = {"image_id", "category_id", "segmentation"}
 #: Types of image ids.
 _ID = (int, str)
 
 
-def read_results(data: Sequence[Any]) -> Annotations:
+def _read_results(_path: Path, data: Any) -> Annotations | None:
     """COCO results, which name images by id, or detectron2 results, by file name."""
-    by_name = isinstance(data[0], dict) and "file_name" in data[0]
+    first = data[0] if isinstance(data, list) else None
+    if not isinstance(first, dict) or not first.keys() & _OF_RESULTS:
+        return None
+    by_name = "file_name" in first
     images: dict[str, ImageSegments] = {}
     order = list(range(len(data)))
     if not by_name:
@@ -35,9 +41,11 @@ def read_results(data: Sequence[Any]) -> Annotations:
     return Annotations(images, only_ids=True, fix_of_size=fix)
 
 
-def read_annotations(data: Mapping[str, Any]) -> Annotations:
+def _read_annotations(_path: Path, data: Any) -> Annotations | None:
     """COCO annotations: segments of objects, or one PNG of ids per image."""
-    entries = data["annotations"]
+    entries = data.get("annotations") if isinstance(data, dict) else None
+    if not isinstance(entries, list):
+        return None
     panoptic = [isinstance(entry, dict) and "segments_info" in entry for entry in entries]
     # Panoptic predictions may have no 'images', only PNG names.
     images, by_name = _listed_images(
@@ -138,3 +146,10 @@ def _category(entry: Any, where: object) -> int:
         msg = f"{subject}: expected a category_id from 0 to {_MOST_CATEGORY - 1}, got {category}"
         raise ValueError(msg)
     return category
+
+
+COCO = AnnotationFormat(_read_annotations, form="an object with 'images' and 'annotations' (COCO)")
+RESULTS = AnnotationFormat(
+    _read_results,
+    form="a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2)",
+)

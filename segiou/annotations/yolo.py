@@ -32,7 +32,13 @@ _CLASSES = "classes.txt"
 _EMPTY = Stamp(0, 0)
 
 
-def is_yolo(folder: Path) -> bool:
+def open_folder(path: Path, _part: Path) -> Source | None:
+    """The source for a folder of polygons, or of ``images`` and ``labels``."""
+    root = path / "labels" if (path / "images").is_dir() else path
+    return YoloFolder(str(root)) if _is_yolo(root) else None
+
+
+def _is_yolo(folder: Path) -> bool:
     """Whether a folder has text files of polygons, and no other masks beside them."""
     files = [Path(name) for name in first_files(folder)]
     images = [path for path in files if path.suffix.lower() in _IMAGES]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tracemalloc
 
 import numpy as np
@@ -11,9 +13,10 @@ from PIL import Image
 
 import segiou
 from segiou import DataError, MaskError
+from segiou.annotations.yolo import YoloFolder
 from segiou.cli.main import main
 from segiou.masks import open_source
-from segiou.masks.sources.yolo_files import YoloFolder
+from segiou.masks.sources import folders
 
 #: The masks of the data set.
 MASKS = {"a": [[0] * 4, [0, 1, 1, 0], [0, 1, 1, 0], [0] * 4], "b": [[2] * 4] * 4}
@@ -141,6 +144,24 @@ def test_files_that_tools_leave_beside_polygons(dataset, place):
     how = {"labels": dataset / "data.yaml"}
     run = segiou.score_folder(dataset / place, dataset / "pred", **how)
     assert [row.iou for row in run.report().classes] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("first", ["images", "labels"])
+def test_many_images_hide_no_polygons(tmp_path, monkeypatch, first):
+    """The system lists the folders in any order, and more images than are looked at."""
+    for name in range(25):
+        for place in ("images", "labels"):
+            (tmp_path / place).mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4)).save(tmp_path / "images" / f"{name}.jpg")
+        (tmp_path / "labels" / f"{name}.txt").write_text("0 0 0 1 0 1 1 0 1")
+    listed = os.scandir
+
+    def scandir(folder):
+        entries = sorted(listed(folder), key=lambda entry: (entry.name != first, entry.name))
+        return contextlib.nullcontext(entries)
+
+    monkeypatch.setattr(folders.os, "scandir", scandir)
+    assert open_source(tmp_path) == YoloFolder(str(tmp_path / "labels"))
 
 
 @pytest.mark.parametrize("ending", ["jpg", "png"])
