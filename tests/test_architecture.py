@@ -384,7 +384,7 @@ def test_every_kind_is_found_by_its_entry_point_alone():
         "if TYPE_CHECKING:\n    from segiou.runs.run import Run",
         "from segiou.cli import main",
         "from segiou.measures import boundary",
-        "from segiou.measures.boundary.plan import BoundaryPlan",
+        "from segiou.measures.boundary.measure import BoundaryPlan",
     ],
 )
 def test_the_check_of_the_order_can_fail(source):

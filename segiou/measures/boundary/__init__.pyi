@@ -1,6 +1,6 @@
 from segiou.measures.boundary.arrays import boundary_counts as boundary_counts
 from segiou.measures.boundary.image import BACKEND as BACKEND, count_labels as count_labels
-from segiou.measures.boundary.options import BoundaryOptions as BoundaryOptions
+from segiou.measures.boundary.measure import BoundaryOptions as BoundaryOptions
 from segiou.measures.boundary.scores import (
     BAND_MEASURES as BAND_MEASURES,
     band_iou as band_iou,

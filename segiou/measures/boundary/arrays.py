@@ -10,7 +10,7 @@ from segiou._support.arguments import check_choice, check_integer, check_kind, i
 from segiou.counting.encoding import Encoding
 from segiou.measures.boundary.byte_codes import ByteCodes
 from segiou.measures.boundary.image import count_labels
-from segiou.measures.boundary.options import BoundaryOptions
+from segiou.measures.boundary.measure import BoundaryOptions
 from segiou.measures.boundary.sums import BoundaryCounts
 from segiou.regions.label_codes import LabelCodes
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
-from segiou.measures.boundary.bands import BandOptions
 from segiou.measures.boundary.sums import BoundaryCounts, empty_parts
 from segiou.regions.label_codes import (
     BYTE_CLASSES,
@@ -17,6 +16,9 @@ from segiou.regions.label_codes import (
     ignored_code,
     unassigned_code,
 )
+
+if TYPE_CHECKING:
+    from segiou.measures.boundary.measure import BoundaryOptions
 
 __all__ = ["BACKEND", "count_labels"]
 
@@ -27,7 +29,7 @@ Bands = tuple[NDArray[np.int64], ...]
 
 
 def count_labels(
-    codes: LabelCodes, truth: Any, pred: Any, options: BandOptions, mask: Any = None
+    codes: LabelCodes, truth: Any, pred: Any, options: BoundaryOptions, mask: Any = None
 ) -> BoundaryCounts:
     """Boundary counts of a pair of label maps, encoded by given codes.
 
@@ -37,7 +39,7 @@ def count_labels(
         Encoding of the classes.
     truth, pred : array_like of int or bool, equal shapes (H, W)
         True and predicted label map.
-    options : BandOptions
+    options : BoundaryOptions
         Widths of the bands.
     mask : array_like of bool, optional
         True where a pixel is valid; all pixels by default.
@@ -46,7 +48,7 @@ def count_labels(
 
 
 def count_codes(
-    truth: Codes, pred: Codes, num_classes: int, options: BandOptions
+    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions
 ) -> BoundaryCounts:
     """Boundary counts of two maps of codes from :class:`LabelCodes`."""
     if 0 in truth.shape:

@@ -6,20 +6,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.counts import LARGEST, Counts, add_exactly, counts_array, sum_exactly
-from segiou.measures.boundary.bands import BandOptions
+
+if TYPE_CHECKING:
+    from segiou.measures.boundary.measure import BoundaryOptions
 
 __all__ = ["BoundaryCounts", "layout"]
 
 
 @lru_cache(maxsize=64)
 def layout(
-    num_classes: int, options: BandOptions
+    num_classes: int, options: BoundaryOptions
 ) -> tuple[int, dict[str, tuple[slice, tuple[int, ...]]]]:
     """Length of a row of counts, and the slice and shape of each part in it."""
     c, k = num_classes, len(options.widths)
@@ -35,7 +37,7 @@ def layout(
 
 
 def empty_parts(
-    num_classes: int, options: BandOptions
+    num_classes: int, options: BoundaryOptions
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
     """A row of zeros, and its parts as writable views."""
     length, placed = layout(num_classes, options)
@@ -68,7 +70,7 @@ class BoundaryCounts:
 
     table: NDArray[np.int64]
     num_classes: int
-    options: BandOptions
+    options: BoundaryOptions
 
     def __post_init__(self) -> None:
         table = counts_array(self.table, "counts")
@@ -82,7 +84,7 @@ class BoundaryCounts:
         object.__setattr__(self, "table", table)
 
     @classmethod
-    def zeros(cls, num_classes: int, options: BandOptions) -> BoundaryCounts:
+    def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
         """Counts without images.
 
         Parameters
@@ -116,7 +118,7 @@ class BoundaryCounts:
 
     @classmethod
     def trusted(
-        cls, table: NDArray[np.int64], num_classes: int, options: BandOptions
+        cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
     ) -> BoundaryCounts:
         """Counts from a valid table, without checks.
 

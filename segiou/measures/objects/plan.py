@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from segiou._support.numbers import digits
 from segiou._support.text import listed, plural
 from segiou.counting.counts import ConfusionCounts
+from segiou.counting.id_pairs import mapped
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.mask_pair import MaskPair
 from segiou.measures.object_mask import Drawn
+from segiou.measures.objects.counts import pack_ids
 from segiou.measures.objects.panoptic import PROTOCOLS, PanopticCounts, joined_ious, qualities
-from segiou.measures.objects.sources import ObjectSource, draw_objects
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Score
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    from segiou.measures.objects.options import ObjectOptions
 
 _NAMED = 8
 _NUMBERS = ("found", "missed", "false_positive")
@@ -40,7 +44,7 @@ _MEANS = {"all": "mean", "things": "mean of things", "stuff": "mean of stuff"}
 class ObjectPlan(Plan):
     """Plan of the objects measure."""
 
-    measure: ObjectSource
+    measure: ObjectOptions
 
     draws_objects: ClassVar[bool] = True
     error_columns: ClassVar[tuple[str, ...]] = ("objects_missed", "objects_false_positive")
@@ -106,7 +110,17 @@ class ObjectPlan(Plan):
 
     def drawn_objects(self, truth: Any, pred: Any, shape: Any, spacing: Any) -> Drawn:
         """Outcome of each object of a pair, and its pixels in pictures of this shape."""
-        return draw_objects(self.measure, self.classes, truth, pred, shape, spacing)
+        counts = self.measure.empty(self.classes)
+        sides = self.measure.sides(counts, truth, pred, spacing=spacing)
+        matches = self.measure.matched(counts, [sides])
+        drawn = []
+        for k, side in enumerate(sides):
+            pixels = side.resized(shape).whole()[:2]
+            codes = counts._segments(k, pack_ids(*pixels, ("classes", "ids")))
+            things = np.append(counts.things, False)[matches.rows[k][:, 1]]
+            numbers = {code: n for n, code in enumerate(matches.segments[k][things].tolist(), 1)}
+            drawn.append((mapped(codes, numbers), matches.rows[k][things].tolist()))
+        return tuple(drawn)
 
     def counts(self, total: Parts, pairs: int) -> PanopticCounts:
         """The total as an accumulator."""

@@ -47,15 +47,11 @@ from segiou.measures.scores.group_channels import GroupChannels
 from segiou.measures.scores.other_thresholds import other_thresholds
 from segiou.metrics.ratio import Floats
 
-#: Options of the command line other than --scores, and their names here.
-_OPTIONS = {
-    "threshold": "threshold",
-    "scores_axis": "axis",
-    "scores_bins": "bins",
-    "scores_channels": "channels",
-    "scores_files": "files",
-    "scores_regions": "regions",
-}
+#: Options of the command line other than --scores.
+_OPTIONS = (
+    *("threshold", "scores_axis", "scores_bins"),
+    *("scores_channels", "scores_files", "scores_regions"),
+)
 _FOR_REGIONS = "for regions, use nnU-Net's dataset.json or another label set with groups as labels"
 #: Distance from 1 of sums of probabilities that are rounded.
 _NEAR = 0.02
@@ -142,7 +138,7 @@ class ScoreOptions(Measure):
                 )
                 raise ValueError(msg)
             object.__setattr__(self, "threshold", share)
-        if self.files != "":
+        if not isinstance(self.files, str) or self.files:
             check_pattern("files", self.files)
         object.__setattr__(self, "rows", check_integer("rows", self.rows, 1, MOST_ROWS))
         object.__setattr__(self, "bins", ScoreBins(self.bins).kind)

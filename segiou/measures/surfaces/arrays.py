@@ -5,79 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from segiou._support.arguments import check_kind
-from segiou.measures.surfaces.measuring import measured_rows
+from segiou.measures.surfaces.measuring import measure_surfaces
 from segiou.measures.surfaces.options import SurfaceOptions
-from segiou.measures.surfaces.rows import SurfaceRows
-from segiou.measures.surfaces.rules import Scores
 from segiou.regions.tolerance import Length
-
-
-def measure_surfaces(
-    truth: Any,
-    pred: Any,
-    structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None = None,
-    *,
-    ignore: int | Iterable[int] = (),
-    spacing: float | Sequence[float] | None = None,
-    options: SurfaceOptions | None = None,
-    case: str = "",
-    threads: int = 1,
-) -> SurfaceRows:
-    """Measure the surface distances of the structures of one case.
-
-    Parameters
-    ----------
-    truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
-        Label images or volumes.
-    structures : iterable of int, or mapping of label to int or iterable of int, optional
-        Labels, or names with their labels; several labels form a region, and
-        regions may overlap. By default every label except 0 that has a surface.
-    ignore : int or iterable of int
-        Truth values whose voxels are skipped regardless of the prediction; they
-        form no surface with a structure.
-    spacing : float or sequence of float, optional
-        Size of a voxel along each axis; 1 by default.
-    options : SurfaceOptions, optional
-        Options of the measurement.
-    case : str
-        Name of the case in its rows.
-    threads : int
-        Number of surfaces measured at once.
-
-    Returns
-    -------
-    SurfaceRows
-        One row per structure.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`surface_scores`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
-    >>> truth[2:6, 2:6, 2:6] = 1
-    >>> truth[4:6, 2:6, 2:6] = 2
-    >>> rows = measure_surfaces(truth, truth * (truth == 1), {"whole": (1, 2), "core": 2})
-    >>> [(row["label"], row["state"], row["hausdorff"]) for row in rows]
-    [('whole', 'found', 2.0), ('core', 'missed', inf)]
-    """
-    if options is None:
-        options = SurfaceOptions()
-    check_kind("options", options, SurfaceOptions, "SurfaceOptions")
-    return measured_rows(
-        truth,
-        pred,
-        structures,
-        options,
-        ignore=ignore,
-        spacing=spacing,
-        case=case,
-        threads=threads,
-    )
 
 
 def surface_scores(
@@ -91,7 +21,7 @@ def surface_scores(
     widths: Iterable[float] = (),
     threads: int = 1,
     percentiles: Iterable[float] = (95.0,),
-) -> dict[int | str, Scores]:
+) -> dict[int | str, dict[str, Any]]:
     """Measure the distances between the true and predicted surfaces of labels.
 
     A label also has a surface at the border of the array. All labels are measured
@@ -177,5 +107,5 @@ def surface_scores(
     return {row.pop("label"): _scores(row) for row in rows}
 
 
-def _scores(row: Scores) -> Scores:
+def _scores(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in ("case", "state")}

@@ -4,34 +4,79 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou.counting.arrays import label_arrays
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, row_type
-from segiou.measures.surfaces.rules import SurfaceRules
 from segiou.regions.conventions import CONVENTIONS, LONE
 from segiou.regions.surface_points import Both, Label, SurfacePair, check_spacing, reached_by
 from segiou.regions.tolerance import length_in
 
+if TYPE_CHECKING:
+    from segiou.measures.surfaces.options import SurfaceOptions
 
-def measured_rows(
+
+def measure_surfaces(
     truth: Any,
     pred: Any,
-    structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None,
-    options: SurfaceRules,
+    structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None = None,
     *,
     ignore: int | Iterable[int] = (),
     spacing: float | Sequence[float] | None = None,
+    options: SurfaceOptions | None = None,
     case: str = "",
     threads: int = 1,
 ) -> SurfaceRows:
-    """One row per structure of a case."""
+    """Measure the surface distances of the structures of one case.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
+        Label images or volumes.
+    structures : iterable of int, or mapping of label to int or iterable of int, optional
+        Labels, or names with their labels; several labels form a region, and
+        regions may overlap. By default every label except 0 that has a surface.
+    ignore : int or iterable of int
+        Truth values whose voxels are skipped regardless of the prediction; they
+        form no surface with a structure.
+    spacing : float or sequence of float, optional
+        Size of a voxel along each axis; 1 by default.
+    options : SurfaceOptions, optional
+        Options of the measurement.
+    case : str
+        Name of the case in its rows.
+    threads : int
+        Number of surfaces measured at once.
+
+    Returns
+    -------
+    SurfaceRows
+        One row per structure.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`surface_scores`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
+    >>> truth[2:6, 2:6, 2:6] = 1
+    >>> truth[4:6, 2:6, 2:6] = 2
+    >>> rows = measure_surfaces(truth, truth * (truth == 1), {"whole": (1, 2), "core": 2})
+    >>> [(row["label"], row["state"], row["hausdorff"]) for row in rows]
+    [('whole', 'found', 2.0), ('core', 'missed', inf)]
+    """
+    from segiou.measures.surfaces.options import SurfaceOptions
+
+    options = SurfaceOptions() if options is None else options
+    check_kind("options", options, SurfaceOptions, "SurfaceOptions")
     sides = label_arrays(truth, pred)
     steps = check_spacing(sides[0], spacing, "surfaces")
-    check_kind("options", options, SurfaceRules, "SurfaceOptions")
     convention = CONVENTIONS[options.convention]
     check_integer("threads", threads, 1)
     skipped = frozenset(as_values("ignore", ignore))
@@ -62,7 +107,7 @@ def _fill_bands(
         bands[places[label]] = counts
 
 
-def _fill(row: Any, label: Label, sides: Both, options: SurfaceRules) -> None:
+def _fill(row: Any, label: Label, sides: Both, options: SurfaceOptions) -> None:
     """Write the numbers of one structure into its row."""
     convention = CONVENTIONS[options.convention]
     sizes = [side.size for side in sides]

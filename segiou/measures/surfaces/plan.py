@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,15 @@ from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Quantity, Score, mean_first
 from segiou.measures.score_table import CaseScores, ScoreTable
 from segiou.measures.score_values import ScoreValues
-from segiou.measures.surfaces.measuring import measured_rows
+from segiou.measures.surfaces.measuring import measure_surfaces
 from segiou.measures.surfaces.rows import STATES, SurfaceRows, flat_name, row_type
-from segiou.measures.surfaces.rules import SurfaceRules
 from segiou.metrics.ratio import Floats
 from segiou.regions.conventions import CONVENTIONS, DISTANCES, SHARES
 from segiou.regions.label_codes import LabelCodes, ignored_code
 from segiou.regions.tolerance import Length, length_text
+
+if TYPE_CHECKING:
+    from segiou.measures.surfaces.options import SurfaceOptions
 
 _ABOUT = (
     "Cases in which each structure was found, missed or a false positive, and the distance from "
@@ -52,7 +54,7 @@ _SCORES = ("surface_dice", "boundary_f1")
 class SurfacePlan(Plan):
     """Plan of the surfaces measure."""
 
-    measure: SurfaceRules
+    measure: SurfaceOptions
 
     def __post_init__(self) -> None:
         usual = CONVENTIONS[self.options.convention].tolerances_of
@@ -70,7 +72,7 @@ class SurfacePlan(Plan):
         object.__setattr__(self, "measure", replace(self.options, tolerances_of=known))
 
     @property
-    def options(self) -> SurfaceRules:
+    def options(self) -> SurfaceOptions:
         """Options of the measurement."""
         return self.measure
 
@@ -137,13 +139,13 @@ class SurfacePlan(Plan):
             name: [value for c in members for value in values[c]]
             for name, members in self.structures.items()
         }
-        rows = measured_rows(
+        rows = measure_surfaces(
             truth,
             pred,
             structures,
-            self.options,
             ignore=ignore,
             spacing=self.spacing or pair.spacing,
+            options=self.options,
         )
         tally: Any = pair.tally
         counts = tally.group_counts([*self.structures.values()])
@@ -451,13 +453,13 @@ _EMPTY: dict[Any, str] = {
 _AS_IN_REPORTS = {"missed": 0.0, "false_positive": 0.0, "absent": None}
 
 
-def _empty_values(options: SurfaceRules, measure: str) -> dict[str, float | None]:
+def _empty_values(options: SurfaceOptions, measure: str) -> dict[str, float | None]:
     """The value of a measure in each state of an empty mask; None if it is skipped."""
     values = {state: float(options.filling_rule(measure, state)) for state in _EMPTY}
     return {state: None if math.isnan(value) else value for state, value in values.items()}
 
 
-def surface_note(plan: Mapping[str, Any], rules: SurfaceRules) -> str:
+def surface_note(plan: Mapping[str, Any], rules: SurfaceOptions) -> str:
     """One line on how surfaces were measured and how missed structures count."""
     from segiou.masks.formats.volumes import spacing_text
 
@@ -481,7 +483,7 @@ def surface_note(plan: Mapping[str, Any], rules: SurfaceRules) -> str:
     )
 
 
-def _counted_empty(options: SurfaceRules) -> str:
+def _counted_empty(options: SurfaceOptions) -> str:
     """Sentence part on the Dice and surface Dice of empty masks."""
 
     def words(measure: str) -> str:

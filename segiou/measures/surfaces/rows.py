@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json
 from segiou.counting.counts import Counts
-from segiou.measures.surfaces.rules import Scores, SurfaceRules
 from segiou.metrics.per_class import dice, iou
 from segiou.metrics.quantile import quantile
 from segiou.metrics.ratio import Floats, ratio
 from segiou.regions.conventions import DISTANCES, LONE, SHARES, State
 from segiou.regions.surface_points import Label
 from segiou.regions.tolerance import Length, length_text
+
+if TYPE_CHECKING:
+    from segiou.measures.surfaces.options import SurfaceOptions
+
+Scores = dict[str, Any]
 
 #: States by their number in a row.
 STATES: Final[tuple[State, ...]] = ("absent", "found", "missed", "false_positive")
@@ -29,7 +33,7 @@ _COUNTED: Final[tuple[State, ...]] = ("found", "missed", "false_positive", "abse
 ScoreValues = dict[tuple[str, Length | None], Floats]
 
 
-def row_type(options: SurfaceRules) -> np.dtype[np.void]:
+def row_type(options: SurfaceOptions) -> np.dtype[np.void]:
     """The numbers of a row, from which every score of a case or of pooled cases follows."""
     # "within" has the parts of either surface within each tolerance, "bands" the voxels in the
     # bands of truth, prediction and both, and "pixels" tp, fp and fn (NaN if not counted).
@@ -92,7 +96,7 @@ class SurfaceRows:
     (3.0, inf)
     """
 
-    options: SurfaceRules
+    options: SurfaceOptions
     cases: tuple[str, ...]
     labels: tuple[Label, ...]
     numbers: NDArray[np.void]

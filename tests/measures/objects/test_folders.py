@@ -420,6 +420,8 @@ def test_wrong_options_are_named(options, error, message):
         segiou.score_folder("truth", "pred", **{"labels": 2, **options})
     with pytest.raises(ValueError, match="protocol must be"):
         ObjectOptions(protocol="voc")
+    with pytest.raises(TypeError, match="protocol must be"):
+        ObjectOptions(protocol=np.zeros(0))
     with pytest.raises(ValueError, match="apply to components only; files of source 'coco'"):
         ObjectOptions("coco", min_size=5)
     with pytest.raises(TypeError, match="things must be names of classes, such as"):

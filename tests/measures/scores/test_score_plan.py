@@ -278,3 +278,5 @@ def test_numbers_of_numpy_are_options():
     assert ScoreOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
     with pytest.raises(TypeError, match="files must be"):
         ScoreOptions(files=0)
+    with pytest.raises(TypeError, match="files must be a pattern"):
+        ScoreOptions(files=np.zeros(0))
