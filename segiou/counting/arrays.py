@@ -22,6 +22,8 @@ _Result = TypeVar("_Result")
 
 #: The 16 bits of a bfloat16; NumPy has no such type, only this name for it.
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
+#: Integers of JAX that NumPy cannot count.
+_SMALL = ("int2", "int4", "uint2", "uint4")
 #: Items of lists that NumPy reads.
 _PLAIN = (int, float, complex, str, bytes, np.generic)
 _ROOTS = {"jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow", "cupy": "cupy"}
@@ -172,15 +174,16 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
         colours, masked arrays or objects.
     """
     # The plain case first: for a small mask, every check takes noticeable time.
-    array = data if type(data) is np.ndarray else as_array(data, name)
-    if array.dtype.kind in "biu":
-        return normalized_bools(array)
-    check_labels(array, name)
+    array = normalized(data) if type(data) is np.ndarray else as_array(data, name)
+    if array.dtype.kind not in "biu":
+        check_labels(array, name)
     return array
 
 
-def normalized_bools(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, copied if a True is not the byte 1: those of 1-bit images in Pillow are 255."""
+def normalized(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, copied if a True is not the byte 1, as in 1-bit images of Pillow, or of int4."""
+    if array.dtype.kind == "V" and (name := name_of(array.dtype)) in _SMALL:
+        return array.astype(name[:-1] + "8")
     if array.dtype != np.bool_:
         return array
     bits: NDArray[np.uint8] = array.view(np.uint8)
@@ -274,7 +277,7 @@ def without_lists(data: Any, name: str) -> Any:
 
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
-    return normalized_bools(_viewed(data, name))
+    return normalized(_viewed(data, name))
 
 
 def read_floats(values: Any, name: str, wanted: str) -> NDArray[np.float64]:
@@ -464,11 +467,12 @@ def check_mask(mask: Any, shape: tuple[int, ...]) -> None:
 
 def dtype_name(array: Any) -> str:
     """The name of a dtype, such as ``int32``, in any framework."""
-    return _name_of(array.dtype)
+    return name_of(array.dtype)
 
 
 @cache
-def _name_of(dtype: Any) -> str:
+def name_of(dtype: Any) -> str:
+    """The name of a dtype, or of the dtype with this name."""
     if isinstance(dtype, np.dtype) and is_bfloat16(dtype):
         return "bfloat16"
     return str(getattr(dtype, "name", dtype)).removeprefix("torch.")

@@ -213,7 +213,8 @@ def _bring(ops: Operations, data: Any, name: str) -> Any:
 
 def not_whole(number: int) -> str:
     """Error text for labels that are not whole numbers."""
-    return plural(number, "value that is not a whole number", "values that are not whole numbers")
+    text = "value that is not a whole number in int64", "values that are not whole numbers in int64"
+    return plural(number, *text)
 
 
 class DeviceValuesError(UndeclaredValuesError):

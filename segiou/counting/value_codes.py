@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting import reference
+from segiou.counting.arrays import name_of
 
 #: A look-up table of 2^24 entries takes 32 MiB; a wider range is usually a mistake.
 _MAX_SPREAD = 1 << 24
@@ -128,8 +129,8 @@ class ValueCodes:
 
 
 def can_hold(dtype: Any, value: int) -> bool:
-    """Whether an integer dtype, or bool, can represent a value."""
-    if np.dtype(dtype) == np.bool_:
-        return value in (0, 1)
-    info = np.iinfo(dtype)
-    return bool(info.min <= value <= info.max)
+    """Whether an integer dtype, or bool, can represent a value; JAX also has int4."""
+    name = name_of(dtype)
+    bits = 1 if name == "bool" else int(name.lstrip("uint"))
+    low = -(1 << (bits - 1)) if name.startswith("int") else 0
+    return low <= value < low + (1 << bits)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support.text import plural
-from segiou.counting.arrays import as_array, dtype_name, framework_of
+from segiou.counting.arrays import as_array, dtype_name, framework_of, to_host
 from segiou.counting.device_counts import NOT_WHOLE, not_whole
 
 _LABEL_MAPS = "pass label maps, as of the processor's post_process_semantic_segmentation"
@@ -104,7 +104,7 @@ def whole_numbers(truth: Any) -> Any:
     whole = xp.where(wrong, xp.zeros_like(values), values)
     if is_traced or (is_torch and not truth.is_cpu):  # without waiting for the device
         return xp.where(wrong, NOT_WHOLE, whole.astype("int32") if is_traced else whole.long())
-    if number := int(wrong.sum()):
+    if number := int(to_host(wrong.sum())):
         msg = (
             f"truth has dtype {dtype_name(truth)} and {not_whole(number)}; pass labels. If it "
             "contains scores, truth and prediction are in the wrong order"

@@ -9,7 +9,7 @@ import torch
 from torch import distributed
 from torch.nn.functional import pad
 
-from segiou.counting.arrays import is_on_device
+from segiou.counting.arrays import is_on_device, to_host
 from segiou.counting.counts import ConfusionCounts
 from segiou.counting.device_counts import NUM_MAXIMA, count_on_device, read_counts
 from segiou.counting.device_operations import NONE_MET
@@ -111,7 +111,7 @@ class TorchCounter:
     ) -> torch.Tensor:
         """Sums after a batch that is counted in the host's memory."""
         batch = sums if sums.is_cpu else self.empty()[0]
-        numbers = batch.numpy()
+        numbers = to_host(batch)  # raises inside torch.func
         self._counting._count_into(numbers[:-2].reshape(self._shape), truth, pred, **decision)
         numbers[-1] += 1
         return sums if sums.is_cpu else sums + batch.to(sums.device)

@@ -124,6 +124,12 @@ class ComputeMetrics:
         if self.scoring.threshold is None:
             return self._labels(scores, labels)
         labels = drop_channel(labels, 1, scores)
+        if len(scores.shape) > len(labels.shape) and scores.shape[1] != 1:
+            msg = (
+                f"logits of shape {tuple(scores.shape)} have {scores.shape[1]} channels, expected "
+                "one for a threshold; omit threshold= for one score per class"
+            )
+            raise ValueError(msg)
         return drop_channel(upsampled(scores, tuple(labels.shape)), 1, labels)
 
     def _labels(self, logits: Any, labels: Any) -> torch.Tensor:

@@ -117,6 +117,9 @@ class PixelCounter:
         """
         check_names("PixelCounter.update", decision, self._counts.tables.decisions)
         self._check_states(state)
+        if isinstance(self._counts.like, ChannelCounts) and "axis" not in decision:
+            msg = "PixelCounter.update needs axis= for channels, such as axis=1 for (N, C, H, W)"
+            raise TypeError(msg)
         truth, pred = shaped(truth, "truth"), shaped(pred, "pred")
         axis = decision.get("argmax", decision.get("axis", -1))
         if not isinstance(self._counts.like, ChannelCounts):

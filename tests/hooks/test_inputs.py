@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -110,7 +111,9 @@ def test_logits_of_bce_and_float_truth(torch):
     for wrong in (truth + 0.5, truth * float("nan")):
         with pytest.raises(ValueError, match=r"truth has dtype float32 and 4 values that are not"):
             metric(2, threshold=0.0).update(logits, wrong)
-    with pytest.raises(ValueError, match="and 1 value that is not a whole number; pass labels"):
+    with pytest.raises(
+        ValueError, match="1 value that is not a whole number in int64; pass labels"
+    ):
         metric(2, threshold=0.0).update(logits[..., :1], truth[..., :1] + 0.5)
     with pytest.raises(TypeError, match=r"threshold=T to the hook .*for labels pred\.long\(\)"):
         metric(2).update(logits, truth)
@@ -577,6 +580,28 @@ def test_options_of_other_tools(torch):
         metric(3, num_classes=3)
     with pytest.raises(TypeError, match="pass measures= to segiou"):
         metric(3, measures=["boundary"])
+
+
+@pytest.mark.parametrize("kind", ["grad", "jvp", "vmap", "vmap of floats"])
+@pytest.mark.parametrize("hook", ["torchmetrics", "ignite"])
+def test_transforms_of_torch_are_named(torch, need, hook, kind):
+    need(hook)
+    found = import_module(f"segiou.hooks.{hook}").SegmentationScores(3)
+    truth = torch.zeros((1, 2, 2), dtype=torch.float32 if kind == "vmap of floats" else torch.int64)
+    scores = torch.rand(1, 3, 2, 2)
+
+    def loss(scores, truth=truth):
+        found.update((scores, truth)) if hook == "ignite" else found.update(scores, truth)
+        return scores.sum()
+
+    transforms = {
+        "grad": lambda: torch.func.grad(loss)(scores),
+        "jvp": lambda: torch.func.jvp(loss, (scores,), (scores,)),
+        "vmap": lambda: torch.vmap(loss)(scores[None]),
+        "vmap of floats": lambda: torch.vmap(loss)(scores[None], truth[None]),
+    }
+    with pytest.raises(TypeError, match=r"count after torch\.vmap, torch\.func"):
+        transforms[kind]()
 
 
 @pytest.mark.filterwarnings("error")

@@ -192,6 +192,30 @@ def test_counters_are_pickled_and_empty_batches_counted(jax, like):
     assert not found._cells.any()
 
 
+@pytest.mark.parametrize("ignored", [("int4", -8), ("uint4", 15)])
+def test_labels_of_four_bits_are_counted(jax, ignored):
+    from segiou.hooks.jax import PixelCounter
+
+    dtype, value = ignored
+    truth = jax.numpy.array([0, 1, 2, 1, value], dtype)
+    pred = jax.numpy.array([0, 1, 1, 0, 1], "uint4")
+    wanted = [[1, 0, 0], [1, 1, 0], [0, 1, 0]]
+    counter = PixelCounter(3, ignore=value)
+    state = jax.jit(counter.update)(counter.init(), truth, pred)
+    host = ConfusionMatrix(3, ignore=[value, 1 << 40])
+    assert host.update(truth, pred).matrix.tolist() == wanted
+    assert host.empty().update(np.asarray(truth), np.asarray(pred)) == host
+    assert counter.counts(state).matrix.tolist() == wanted
+
+
+def test_channels_need_their_axis(jax):
+    from segiou.hooks.jax import PixelCounter
+
+    counter = PixelCounter(ChannelCounts(2))
+    with pytest.raises(TypeError, match=r"PixelCounter\.update needs axis="):
+        counter.update(counter.init(), np.zeros((2, 3), int), np.zeros((2, 3), int))
+
+
 @pytest.fixture
 def nnx(need):
     return need("flax.nnx")
