@@ -61,13 +61,9 @@ def fraction_in(text: str) -> float:
     >>> fraction_in("0.007"), fraction_in("0.7%")
     (0.007, 0.007)
     """
-    try:
-        if not text.endswith("%"):
-            return number_in(text)
-        number = number_in(text.removesuffix("%"))
-    except ValueError:
-        msg = f"expected a number such as 0.05 or 5%, got {text!r:.40}"
-        raise ValueError(msg) from None
+    number = number_in(text.removesuffix("%"))
+    if not text.endswith("%"):
+        return number
     if not math.isfinite(number):
         return InPercent(number)
     from decimal import Decimal  # 0.7 / 100 is not 0.007

@@ -16,7 +16,7 @@ import argparse
 import os
 import re
 import sys
-from functools import cache
+from functools import cache, partial
 
 from segiou._support.numbers import fraction_in, integer_in, is_digits, number_in
 from segiou.cli.console import EXIT_USAGE, harmless, note, say, stdout_width, wants_color, write
@@ -25,7 +25,7 @@ from segiou.document.renderers import RENDERERS
 # Importing typing would add a tenth to the time of --help.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, NoReturn
 
 # Importing pathlib takes longer than parsing the tables.
@@ -375,7 +375,8 @@ def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, A
         settings["metavar"] = value
     if not names:
         return settings | {"dest": value.lower()}
-    settings["type"] = read = _KINDS.get(value, _alone if "action" in settings else str)
+    wanted, read = _KINDS.get(value, ("", _alone if "action" in settings else str))
+    settings["type"] = partial(_read, wanted, read)
     if mark.startswith("default: "):
         settings["default"] = read(mark.removeprefix("default: "))
     return settings | ({"required": True} if mark == "required" else {})
@@ -391,16 +392,24 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _unexpected(text: str, wanted: str) -> argparse.ArgumentTypeError:
-    """The error for the value of an option."""
-    return argparse.ArgumentTypeError(f"expected {wanted}, got {text!r}")
+def _read(wanted: str, read: Callable[[str], Any], text: str) -> Any:
+    """The value of an option; the error for one that cannot be read has what is wanted."""
+    try:
+        return read(text)
+    except ValueError:
+        msg = f"expected {wanted}, got {text[:40]!r}"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def _refuse(is_wrong: bool) -> None:
+    if is_wrong:
+        raise ValueError
 
 
 def _class_values(text: str) -> list[int | str]:
     """Values or names of classes, separated by commas."""
     parts = [part.strip() for part in text.split(",")]
-    if text and not any(parts):
-        raise _unexpected(text, "values or names of classes")
+    _refuse(bool(text) and not any(parts))
     return [_number_or_name(part) for part in parts if part or not text]
 
 
@@ -411,65 +420,25 @@ def _number_or_name(text: str) -> int | str:
         return text
 
 
-def _count(text: str, least: int = 0) -> int:
-    # Python rejects numbers with very many digits.
-    if not is_digits(text) or len(text) > 1000 or int(text) < least:
-        wanted = f"an integer ≥ {least}"
-        raise _unexpected(text[:40], wanted)
+def _count(text: str, least: int = 1) -> int:
+    _refuse(not is_digits(text) or int(text) < least)
     return int(text)
 
 
-def _number(text: str) -> float:
-    try:
-        return number_in(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _fraction(text: str) -> float:
-    try:
-        return fraction_in(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _margin(text: str) -> float:
-    """A loss of mean IoU that is tolerated."""
-    margin = _fraction(text)
-    if not 0 <= margin < 1:
-        raise _unexpected(text, "a margin from 0 to below 1, e.g. 0.01 or 1% for 1 point")
-    return margin
-
-
-def _block_length(text: str) -> float | str:
-    try:
-        length = number_in(text)
-    except ValueError:
-        length = 0.0
-    if text != "auto" and not 1 <= length < float("inf"):
-        raise _unexpected(text, "'auto' or a number ≥ 1")
-    return length or text
+def _within(number: float, least: float, most: float) -> float:
+    _refuse(not least <= number <= most)
+    return number
 
 
 def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    are_numbers = is_digits(part) and is_digits(parts)
-    if not are_numbers or not 1 <= _count(part) <= _count(parts):
-        raise _unexpected(text, "I/N with 1 ≤ I ≤ N")
-    return int(part), int(parts)
+    part, parts = map(_count, text.split("/"))
+    _refuse(part > parts)
+    return part, parts
 
 
 def _address(text: str) -> str:
-    if text and not is_digits(text.rpartition(":")[2]):
-        raise _unexpected(text, "an address with a port, e.g. tcp://host:8786")
+    _refuse(bool(text) and not is_digits(text.rpartition(":")[2]))
     return text
-
-
-def _inches(text: str) -> float:
-    width = _number(text)
-    if not 1 <= width <= 100:
-        raise _unexpected(text, "a width from 1 to 100 inches")
-    return width
 
 
 def _run_file(text: str) -> str:
@@ -480,24 +449,37 @@ def _run_file(text: str) -> str:
     return text
 
 
-#: Parsers of option values; other values are strings.
-_KINDS: dict[str, Any] = {
-    "ADDRESS": _address,
-    "CLASS": _class_values,
-    "LIMIT": lambda text: _count(text, 1) if is_digits(text) else _number(text),
-    "NUMBER": _count,
+_LARGEST = sys.float_info.max
+_BELOW_1 = 1 - sys.float_info.epsilon / 2
+
+
+#: What options of each kind expect, and its parser; other values are strings.
+_KINDS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "ADDRESS": ("an address with a port, e.g. tcp://host:8786", _address),
+    "CLASS": ("values or names of classes", _class_values),
+    "LIMIT": (
+        "a number above 0",
+        lambda text: _count(text) if is_digits(text) else number_in(text),
+    ),
+    "NUMBER": ("an integer ≥ 0", lambda text: _count(text, 0)),
     # A hyphen means stdout.
-    "FILE": lambda text: "/dev/stdout" if text == "-" else text,
-    "DIFFERENCE": _fraction,
-    "I/N": _shard,
-    "INCHES": _inches,
-    "K": lambda text: _count(text, 1),
-    "LENGTH": _block_length,
-    "MARGIN": _margin,
-    "N": lambda text: _count(text, 1),
-    "P": _fraction,
-    "RUN_FILE": _run_file,
+    "FILE": ("a path", lambda text: "/dev/stdout" if text == "-" else text),
+    "DIFFERENCE": ("a number such as 0.05 or 5%", fraction_in),
+    "I/N": ("I/N with 1 ≤ I ≤ N", _shard),
+    "INCHES": ("a width from 1 to 100 inches", lambda text: _within(number_in(text), 1, 100)),
+    "K": ("an integer ≥ 1", _count),
+    "LENGTH": (
+        "'auto' or a number ≥ 1",
+        lambda text: text if text == "auto" else _within(number_in(text), 1, _LARGEST),
+    ),
+    "MARGIN": (
+        "a margin from 0 to below 1, e.g. 0.01 or 1% for 1 point",
+        lambda text: _within(fraction_in(text), 0, _BELOW_1),
+    ),
+    "N": ("an integer ≥ 1", _count),
+    "P": ("a number such as 0.05 or 5%", fraction_in),
+    "RUN_FILE": ("a path", _run_file),
     # A number of classes or a name.
-    "SET": lambda text: _count(text) if is_digits(text) else text,
-    "VALUE": _class_values,
+    "SET": ("a label set", lambda text: _count(text, 0) if is_digits(text) else text),
+    "VALUE": ("values or names of classes", _class_values),
 }
