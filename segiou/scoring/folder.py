@@ -45,7 +45,6 @@ from segiou.scoring.segment_classes import labels_of
 
 if TYPE_CHECKING:
     from segiou.measures.measure import Measure
-    from segiou.runs.header import Header
     from segiou.runs.run_writing import RunWriter
 
 Progress = Callable[[int, int], None]
@@ -312,14 +311,11 @@ def score_job(job: Job, calls: Callbacks = _SILENT, executor: ExecutorLike | Non
         job = _matched(job, match, pairing, nodata, calls, executor)
     header = job.header(pairing, len(pairs))
     scorer = scorer_of(job, pairing, header, nodata)
-    score_into = partial(_score_into, job, pairs, scorer, calls, executor)
+    task = _Task(job, pairs, scorer, calls, executor)
     if job.run is None:
-        images = _InMemory()
-        skipped = score_into(images, pairs)
-        run = Run(header, images.columns(), (*skipped, *left_out))
+        run, skipped = task.in_memory(left_out)
     else:
-        all_paired = not problems
-        run, skipped = _run_in_file(job, header, pairs, left_out, score_into, all_paired)
+        run, skipped = task.in_file(left_out, all_paired=not problems)
     wrong = [*problems, *(skipped if job.pair_by.on_error == "stop" else ())]
     # A shard may be empty, which is not an error.
     if wrong or (skipped and not len(run)):
@@ -340,12 +336,12 @@ def _matched(
     """The job with the classes of the clusters of all pairs, also of those of other shards."""
     whole = replace(job, measures=(ClusterOptions(),), run=None, shard=None)
     header = whole.header(pairing, len(pairing.pairs))
-    images, scorer = _InMemory(), scorer_of(whole, pairing, header, nodata)
+    scorer = scorer_of(whole, pairing, header, nodata)
     stops = job.pair_by.on_error == "stop"
     # Skipped pairs are problems of the scoring, which follows.
     calls = calls if stops else replace(calls, on_problem=_SILENT.on_problem)
     try:
-        skipped = _score_into(whole, pairing.pairs, scorer, calls, executor, images, pairing.pairs)
+        counted, skipped = _Task(whole, pairing.pairs, scorer, calls, executor).in_memory()
     except ScoringInterrupted as stopped:
         raise ScoringInterrupted(0, stopped.total) from stopped
     without = _nodata_of(job.sources[1], [pair.pred for pair in pairing.pairs])
@@ -355,7 +351,6 @@ def _matched(
             "cluster and count as missed"
         )
         warnings.warn(text, UserWarning, stacklevel=level_of_caller())
-    counted = Run(header, images.columns())
     if skipped and (stops or not len(counted)):
         are_colors = all(problem.text.startswith(NO_COLORS) for problem in skipped)
         raise DataError(skipped, "Save cluster numbers instead of their colours" * are_colors)
@@ -364,62 +359,65 @@ def _matched(
     return replace(job, options=clusters.options, clusters=str(clusters))
 
 
-def _run_in_file(
-    job: Job,
-    header: Header,
-    pairs: Sequence[Pair],
-    left_out: Sequence[Problem],
-    score_into: Callable[[RunWriter, Sequence[Pair]], list[Problem]],
-    all_paired: bool,
-) -> tuple[Run, list[Problem]]:
-    """Score the pairs that the run file lacks into it; the run, and the problems of pairs."""
-    from segiou.runs.run_writing import RunWriter
+@dataclass(frozen=True)
+class _Task:
+    """Pairs to score, and how."""
 
-    with RunWriter(str(job.run), header) as writer:
-        by_id = {pair.id: pair for pair in pairs}
-        known = writer.reconcile(partial(_files_now, by_id, job))
-        for problem in left_out:
-            writer.skip(problem)
-        skipped = score_into(writer, [pair for pair in pairs if pair.id not in known])
-        if all_paired and (job.pair_by.on_error == "skip" or not skipped):
-            writer.finish()
-    file = writer.opened()
-    return Run(file.header, file, file.skipped), skipped
+    job: Job
+    pairs: Sequence[Pair]
+    scorer: PairScorer
+    calls: Callbacks
+    executor: ExecutorLike | None
 
+    def in_memory(self, left_out: Sequence[Problem] = ()) -> tuple[Run, list[Problem]]:
+        """The run of the pairs, and their problems."""
+        images = _InMemory()
+        skipped = self._score_into(images, self.pairs)
+        return Run(self.scorer.header, images.columns(), (*skipped, *left_out)), skipped
 
-def _score_into(
-    job: Job,
-    pairs: Sequence[Pair],
-    scorer: PairScorer,
-    calls: Callbacks,
-    executor: ExecutorLike | None,
-    images: _InMemory | RunWriter,
-    todo: Sequence[Pair],
-) -> list[Problem]:
-    """Score the pairs in ``todo``; returns their problems."""
-    files = [pair.truth for pair in todo], [pair.pred for pair in todo]
-    alike = job.options.pred_labels == job.options.labels
-    if len(todo) > 1 or len(pairs) == 1:  # the last pair of a resumed run is read only once
-        check_palettes(zip(job.sources, files, strict=True), job.options.labels, alike=alike)
-    skipped: list[Problem] = []
-    done = len(pairs) - len(todo)
-    with open_engine(job, executor) as engine:
-        task = task_of(scorer, remote=engine.remote)
-        for batch in Dispatcher(engine, task, todo, stop=calls.stop).results():
-            for pair, result in batch:
-                if isinstance(result, ImageCount):
-                    images.add(result)
-                else:
-                    skipped += result
-                    for problem in result:
-                        images.skip(problem, pair.id)
-                        calls.on_problem(problem)
-                done += 1
-                calls.progress(done, len(pairs))
-            images.flush_if_due()
-    if done < len(pairs):
-        raise ScoringInterrupted(done, len(pairs))
-    return sorted(skipped, key=lambda problem: problem.where)
+    def in_file(
+        self, left_out: Sequence[Problem], *, all_paired: bool
+    ) -> tuple[Run, list[Problem]]:
+        """The same, with the pairs that the run file of the job lacks scored into it."""
+        from segiou.runs.run_writing import RunWriter
+
+        with RunWriter(str(self.job.run), self.scorer.header) as writer:
+            by_id = {pair.id: pair for pair in self.pairs}
+            known = writer.reconcile(partial(_files_now, by_id, self.job))
+            for problem in left_out:
+                writer.skip(problem)
+            skipped = self._score_into(writer, [p for p in self.pairs if p.id not in known])
+            if all_paired and (self.job.pair_by.on_error == "skip" or not skipped):
+                writer.finish()
+        file = writer.opened()
+        return Run(file.header, file, file.skipped), skipped
+
+    def _score_into(self, images: _InMemory | RunWriter, todo: Sequence[Pair]) -> list[Problem]:
+        """Score the pairs in ``todo``; returns their problems."""
+        job, calls, total = self.job, self.calls, len(self.pairs)
+        files = [pair.truth for pair in todo], [pair.pred for pair in todo]
+        alike = job.options.pred_labels == job.options.labels
+        if len(todo) > 1 or total == 1:  # the last pair of a resumed run is read only once
+            check_palettes(zip(job.sources, files, strict=True), job.options.labels, alike=alike)
+        skipped: list[Problem] = []
+        done = total - len(todo)
+        with open_engine(job, self.executor) as engine:
+            task = task_of(self.scorer, remote=engine.remote)
+            for batch in Dispatcher(engine, task, todo, stop=calls.stop).results():
+                for pair, result in batch:
+                    if isinstance(result, ImageCount):
+                        images.add(result)
+                    else:
+                        skipped += result
+                        for problem in result:
+                            images.skip(problem, pair.id)
+                            calls.on_problem(problem)
+                    done += 1
+                    calls.progress(done, total)
+                images.flush_if_due()
+        if done < total:
+            raise ScoringInterrupted(done, total)
+        return sorted(skipped, key=lambda problem: problem.where)
 
 
 class _InMemory:
