@@ -480,6 +480,6 @@ _KINDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "P": ("a number such as 0.05 or 5%", fraction_in),
     "RUN_FILE": ("a path", _run_file),
     # A number of classes or a name.
-    "SET": ("a label set", lambda text: _count(text, 0) if is_digits(text) else text),
+    "SET": ("an integer ≥ 0", lambda text: _count(text, 0) if is_digits(text) else text),
     "VALUE": ("values or names of classes", _class_values),
 }
