@@ -437,7 +437,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _address(text: str) -> str:
-    _refuse(bool(text) and not is_digits(text.rpartition(":")[2]))
+    _refuse(bool(text) and not (":" in text and is_digits(text.rpartition(":")[2])))
     return text
 
 

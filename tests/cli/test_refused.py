@@ -233,6 +233,7 @@ def test_options_of_other_commands(capsys, arguments, said):
             ["--dask", "nonsense"],
             "expected an address with a port, e.g. tcp://host:8786, got 'nonsense'",
         ),
+        (["--dask", "8786"], "expected an address with a port, e.g. tcp://host:8786, got '8786'"),
         (["--run", "-"], "cannot write a run file to stdout"),
     ],
 )
