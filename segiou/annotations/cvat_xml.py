@@ -76,7 +76,7 @@ def _height(shape: dict[str, str]) -> int:
 
 
 def _area(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
-    """A shape with the pixels of CVAT's exports, which pycocotools draws."""
+    """The class and the area of a shape, with the pixels of CVAT's own exports."""
     kind, label = shape["kind"], shape["label"]
     if kind == "mask":
         return label, _mask(shape, size)

@@ -1,4 +1,4 @@
-"""What the formats of annotation tools share."""
+"""Shapes of annotation tools: base64 masks, polygons, and files of several images."""
 
 from __future__ import annotations
 

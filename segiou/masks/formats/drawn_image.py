@@ -38,8 +38,8 @@ class DrawnImage:
         The shapes, from the lowest to the highest.
     read : callable
         Returns the class name of a shape and its area in an image of the given size: a boolean
-        array (H, W), or a list of polygons ``[x0, y0, x1, y1, …]``, which are drawn as
-        pycocotools draws them. A ValueError states what is wrong with the shape.
+        array (H, W), or a list of polygons ``[x0, y0, x1, y1, …]``, which are drawn by the rule
+        of pycocotools. It raises a ValueError with the problem if the shape is invalid.
     polygons : str, optional
         The tool whose rule draws its polygons, if that is not pycocotools; empty without polygons.
     """
