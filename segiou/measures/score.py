@@ -37,6 +37,15 @@ def weights_of(values: Floats, include: NDArray[np.bool_], absent_is_zero: bool 
     return divided(known, include.sum() if absent_is_zero else known.sum())
 
 
+def mean_weights(
+    evaluate: Callable[[NDArray[Any]], Floats],
+    include: NDArray[np.bool_],
+    absent_is_zero: bool = False,
+) -> Callable[[NDArray[Any]], Floats]:
+    """The weights of a score in its mean, as a function of its sums."""
+    return lambda sums: weights_of(evaluate(sums)[1:], include, absent_is_zero)
+
+
 def mean_of_parts(sums: NDArray[Any]) -> Floats:
     """The mean of numbers, from the sums of their parts and how many they are, (..., 3)."""
     return divided(joined_parts(sums), sums[..., 2])
@@ -266,9 +275,7 @@ class Score(Quantity):
             values = ratio(flat.reshape(*flat.shape[:-1], len(selected), each))
             return mean_first(values, selected, absent_is_zero)
 
-        def weights(flat: NDArray[Any]) -> Floats:
-            return weights_of(evaluate(flat)[1:], selected, absent_is_zero)
-
+        weights = mean_weights(evaluate, selected, absent_is_zero)
         more = {"include": selected, "weights": weights, **more}
         return cls(name, title, tuple(names), sums, evaluate, **more)
 
@@ -365,10 +372,7 @@ class Score(Quantity):
             rows = np.stack(medians, axis=-1)
             return rows if not self.names else mean_first(rows, selected)
 
-        def weights(times: NDArray[Any]) -> Floats:
-            return weights_of(evaluate(times)[1:], selected)
-
-        return replace(self, evaluate=evaluate, weights=weights)
+        return replace(self, evaluate=evaluate, weights=mean_weights(evaluate, selected))
 
     def over_classes(self, keep: NDArray[np.bool_]) -> Score:
         """The same score with a mean over fewer structures.
@@ -383,12 +387,10 @@ class Score(Quantity):
         def evaluate(sums: NDArray[Any]) -> Floats:
             return mean_first(self.evaluate(sums)[..., 1:], selected)
 
-        def weights(sums: NDArray[Any]) -> Floats:
-            return weights_of(self.evaluate(sums)[1:], selected)
-
         def each(parts: Any) -> Floats:
             return mean_first(self.of_images(parts)[:, 1:], selected)
 
+        weights = mean_weights(evaluate, selected)
         return replace(self, include=selected, evaluate=evaluate, weights=weights, each=each)
 
     @property

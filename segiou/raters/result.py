@@ -179,7 +179,7 @@ class RaterAgreement(Finding):
         ndarray of float64, shape (K, K)
             Symmetric, with 1 on the diagonal.
         """
-        check_choice("score", score, ("dice", "iou", "mean_dice", "mean_iou"))
+        check_choice("score", score, PAIR_SCORES)
         check_choice("class_name", class_name, self.class_names)
         names = [*self.raters, *([self.model] if self.model else [])]
         table = np.eye(len(names))

@@ -28,14 +28,13 @@ from segiou._support.text import did_you_mean
 from segiou.inference.paired_runs import check_runs, names_of, same_images
 from segiou.inference.scored_runs import has_volumes, unit_of_pixels
 from segiou.inference.units import Groups, group_names, groups_of
-from segiou.metrics.ratio import ratio
+from segiou.metrics.ratio import Floats, ratio
 from segiou.runs.run import Run
 from segiou.runs.tables import unusual
 from segiou.suspects.result import VERDICTS, ClassPair, ImageScore, Region, Reviewed, Suspects
 
 Ints = NDArray[np.int64]
 _Key = tuple[str, ...]
-Floats = NDArray[np.float64]
 
 #: Key of the measure that keeps regions.
 KEY = "suspects"
@@ -506,7 +505,6 @@ def _verdicts(path: str | Path | None) -> dict[_Key, str]:
     """The verdict on each region of a table."""
     if path is None:
         return {}
-    check_path("reviewed", path)
     columns = ("image", "label", "suggestion", "box", "verdict")
     verdicts: dict[_Key, str] = {}
     for number, row in enumerate(read_rows(Path(path).expanduser(), columns), 1):

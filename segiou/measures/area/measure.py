@@ -147,9 +147,7 @@ class AreaPlan(Plan):
         about = "Area of each class in truth and prediction."
         return replace(usual, about=about, columns=(*columns, *usual.columns), note=note)
 
-    def _hectares(self, parts: Parts) -> tuple[Floats, Floats, Floats]:
+    def _hectares(self, parts: Parts) -> tuple[Floats, ...]:
         """Truth, prediction and difference of N images, each (N, C)."""
         truth, pred = np.moveaxis(parts["areas"], -1, 0)
-        hectares = (truth, pred, pred - truth)
-        first, second, third = (area / _PER_HECTARE for area in hectares)
-        return first, second, third
+        return tuple(area / _PER_HECTARE for area in (truth, pred, pred - truth))

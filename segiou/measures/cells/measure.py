@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -95,34 +95,19 @@ class CellPlan(StructurePlan):
 
     def count(self, pair: MaskPair) -> Parts:
         """Match the cells of one image."""
-        truth, pred = pair.id_maps
         arrays: dict[str, Any] = {
             name: np.zeros(field.shape, field.dtype) for name, field in self.layout.items()
         }
         arrays["cases"].fill(np.nan)
         for index in self.scored:
-            sides = (
-                np.where(codes == index, ids, 0)
-                for codes, ids in zip(pair.codes, (truth, pred), strict=True)
-            )
-            counts = CellCounts.of(Overlaps.of(*sides))
+            counts = _matched(pair, [index])
             arrays["objects"][index] = counts.objects
             arrays["seg"][index] = exact_parts(counts.seg).sum(0)
             arrays["cases"][index] = counts.of_image
-        arrays["cases"][-1] = self._binary_scores(pair, truth, pred, arrays["cases"])
+        is_one = len(self.scored) == 1  # then its scores are those of all cells
+        of_all = counts if is_one else _matched(pair, self.scored)
+        arrays["cases"][-1] = of_all.of_image
         return Parts.of(self.layout, **arrays)
-
-    def _binary_scores(
-        self, pair: MaskPair, truth: NDArray[Any], pred: NDArray[Any], cases: Floats
-    ) -> Floats:
-        """The scores of an image without regard to the classes."""
-        if len(self.scored) == 1:
-            return np.asarray(cases[self.scored[0]])
-        sides = (
-            np.where(np.isin(codes, self.scored), ids, 0)
-            for codes, ids in zip(pair.codes, (truth, pred), strict=True)
-        )
-        return CellCounts.of(Overlaps.of(*sides)).of_image
 
     def check(self, parts: Parts) -> None:
         """Reject more matches than objects."""
@@ -189,6 +174,15 @@ class CellPlan(StructurePlan):
 
 
 _PQ = [*_CASES].index("hovernet_pq")
+
+
+def _matched(pair: MaskPair, classes: Sequence[int]) -> CellCounts:
+    """The cells of some classes of an image, matched without regard to the classes."""
+    sides = (
+        np.where(np.isin(codes, classes), ids, 0)
+        for codes, ids in zip(pair.codes, pair.id_maps, strict=True)
+    )
+    return CellCounts.of(Overlaps.of(*sides))
 
 
 def _binary_pq(parts: Parts) -> Floats:

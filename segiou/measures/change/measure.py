@@ -29,14 +29,6 @@ class ChangeScores(TypedDict):
     scd_score: float
 
 
-_TITLES = {
-    "sek": "SeK",
-    "f_scd": "F_scd",
-    "scd_miou": "mIoU of change and no change",
-    "scd_score": "SCD score",
-}
-
-
 def change_scores(matrix: Any) -> ChangeScores:
     """Scores of semantic change detection, from a confusion matrix whose class 0 is no change.
 
@@ -83,7 +75,7 @@ def change_scores(matrix: Any) -> ChangeScores:
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         msg = f"matrix must have shape (C, C), got {table.shape}"
         raise ValueError(msg)
-    values: Any = {name: float(formula(table)) for name, formula in _FORMULAS.items()}
+    values: Any = {name: float(formula(table)) for name, (_, formula) in _SCORES.items()}
     scores: ChangeScores = values
     return scores
 
@@ -132,11 +124,12 @@ def _score(table: NDArray[Any]) -> Floats:
     return np.asarray(0.3 * _mean_iou(table) + 0.7 * _separated_kappa(table))
 
 
-_FORMULAS: dict[str, Callable[[NDArray[Any]], Floats]] = {
-    "sek": _separated_kappa,
-    "f_scd": _f_scd,
-    "scd_miou": _mean_iou,
-    "scd_score": _score,
+#: Title and formula of each score.
+_SCORES: dict[str, tuple[str, Callable[[NDArray[Any]], Floats]]] = {
+    "sek": ("SeK", _separated_kappa),
+    "f_scd": ("F_scd", _f_scd),
+    "scd_miou": ("mIoU of change and no change", _mean_iou),
+    "scd_score": ("SCD score", _score),
 }
 
 
@@ -171,13 +164,15 @@ class ChangePlan(MatrixPlan):
     @cached_property
     def scores(self) -> Mapping[str, Score]:
         """The scores by name; none has classes, or pixels that are predicted as no class."""
-        return {name: self._table_score(name, formula) for name, formula in _FORMULAS.items()}
+        return {name: self._table_score(name, *rest) for name, rest in _SCORES.items()}
 
-    def _table_score(self, name: str, formula: Callable[[NDArray[Any]], Floats]) -> Score:
+    def _table_score(
+        self, name: str, title: str, formula: Callable[[NDArray[Any]], Floats]
+    ) -> Score:
         def evaluate(sums: NDArray[Any]) -> Floats:
             value = formula(self.tables(sums)[..., :-1])
             return value[..., None]
 
         # Both are negative if changes agree less than by chance, as kappa is.
         scale = "fisher" if name in ("sek", "scd_score") else ""
-        return Score(name, _TITLES[name], (), table_sums, evaluate, scale=scale, overall=OVERALL)
+        return Score(name, title, (), table_sums, evaluate, scale=scale, overall=OVERALL)

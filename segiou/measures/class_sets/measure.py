@@ -80,9 +80,7 @@ class ClassSetOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes; ValueError if a class is unknown or in two sets."""
-        plan = ClassSetPlan(self, classes, masks)
-        _ = plan.members
-        return plan
+        return ClassSetPlan(self, classes, masks)
 
 
 def _checked(sets: Any) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
@@ -115,6 +113,9 @@ class ClassSetPlan(MatrixPlan):
     """Plan of the measure of sets of classes."""
 
     measure: ClassSetOptions
+
+    def __post_init__(self) -> None:
+        _ = self.members
 
     @property
     def options_text(self) -> str:

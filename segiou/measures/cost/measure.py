@@ -18,7 +18,7 @@ from segiou.measures.mask_pair import Masks
 from segiou.measures.matrices import MatrixPlan, table_sums
 from segiou.measures.measure import Measure
 from segiou.measures.plan import Plan
-from segiou.measures.score import MEAN, Score, mean_first, weights_of
+from segiou.measures.score import MEAN, Score, mean_first, mean_weights
 from segiou.metrics.ratio import Floats, ratio
 
 #: True class, predicted class and the cost of a pixel.
@@ -80,9 +80,7 @@ class CostOptions(Measure):
 
     def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
         """The plan for these classes; ValueError if a cost is of another class."""
-        plan = CostPlan(self, classes, masks)
-        _ = plan.weights
-        return plan
+        return CostPlan(self, classes, masks)
 
 
 def _checked(costs: Any) -> tuple[Cost, ...]:
@@ -130,6 +128,9 @@ class CostPlan(MatrixPlan):
 
     measure: CostOptions
 
+    def __post_init__(self) -> None:
+        _ = self.weights
+
     @property
     def options_text(self) -> str:
         """The costs that are not 1."""
@@ -171,6 +172,6 @@ class CostPlan(MatrixPlan):
             rule="balanced" if is_mean else "",
             overall=MEAN if is_mean else "all pixels",
             include=include if is_mean else None,
-            weights=(lambda sums: weights_of(evaluate(sums)[1:], include)) if is_mean else None,
+            weights=mean_weights(evaluate, include) if is_mean else None,
         )
         return {score.name: score}

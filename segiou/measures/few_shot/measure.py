@@ -62,9 +62,7 @@ class FewShotOptions(Measure):
         if classes.num_classes < 2:
             msg = "FB-IoU needs a background class and at least one foreground class"
             raise ValueError(msg)
-        plan = FewShotPlan(self, classes, masks)
-        _ = plan.background
-        return plan
+        return FewShotPlan(self, classes, masks)
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,9 @@ class FewShotPlan(MatrixPlan):
     """Plan of the measure of few-shot segmentation."""
 
     measure: FewShotOptions
+
+    def __post_init__(self) -> None:
+        _ = self.background
 
     @cached_property
     def background(self) -> int:

@@ -39,7 +39,7 @@ from segiou.measures.mask_pair import MaskPair, Masks, ScoredPrediction
 from segiou.measures.measure import Measure, read_number
 from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Alternative, Counted, Plan
-from segiou.measures.score import MEAN, OVERALL, Score, mean_first, weights_of
+from segiou.measures.score import MEAN, OVERALL, Score, mean_first, mean_weights
 from segiou.measures.score_table import Chart, RowCurves, ScoreTable
 from segiou.measures.score_values import ScoreValues
 from segiou.measures.scores.files import ClassFiles, ScoreShape, read_scores
@@ -481,7 +481,7 @@ class ScorePlan(Plan):
             better=formula.better,
             overall=MEAN if is_mean else OVERALL,
             include=include if is_mean else None,
-            weights=(lambda flat: weights_of(evaluate(flat)[1:], include)) if is_mean else None,
+            weights=mean_weights(evaluate, include) if is_mean else None,
         )
 
     def _seen(self, parts: Parts) -> NDArray[np.bool_]:
