@@ -60,7 +60,7 @@ def load_labels(
     TypeError
         If it is of another type.
     ValueError
-        If a string is neither a preset nor a file; the message lists the presets.
+        If a string is neither a preset nor a file; the message names a similar preset.
 
     Examples
     --------
@@ -128,8 +128,10 @@ def _labels_by_name(name: str) -> LabelSet:
     if path.suffix.lower() in _LABEL_SUFFIXES:
         msg = f"label file {name!r} does not exist"
         raise ValueError(msg)
-    near = did_you_mean(name, presets)
-    other = "or pass the path of a label file, names as in road,car, values as in 1-7, or a number"
-    known = f". Presets: {', '.join(presets)}; {other}"
-    msg = f"unknown label set {name!r}: neither a preset nor a file{near or known}"
+    ways = (
+        "pass the name of a preset (segiou labelsets lists them), the path of a label file, names "
+        "as in road,car, values as in 1-7, or a number"
+    )
+    near = did_you_mean(name, presets) or f"; {ways}"
+    msg = f"unknown label set {name!r}: neither a preset nor a file{near}"
     raise ValueError(msg)

@@ -265,8 +265,23 @@ def unused_texts(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[
         if chosen.get(name, "indices") == "indices":  # as palettes are read anyway
             continue
         if endings.isdisjoint(used_by) or (name == "read_palette" and not _have_palettes(sides)):
-            text = f"{name}={chosen[name]!r} (--{name.replace('_', '-')} {chosen[name]})"
-            yield f"{text} has no effect, because none of the files is {what}"
+            yield f"{_as_given(name, chosen)} has no effect, because none of the files is {what}"
+        elif name == "array_key":
+            yield from _unused_keys(chosen, sides)
+
+
+def _as_given(name: str, chosen: Mapping[str, Any]) -> str:
+    return f"{name}={chosen[name]!r} (--{name.replace('_', '-')} {chosen[name]})"
+
+
+def _unused_keys(chosen: Mapping[str, Any], sides: Sequence[_Side]) -> Iterator[str]:
+    """A sentence for a name of an array of truth or predictions that have no arrays by name."""
+    used_by, what = _USED_BY["array_key"]
+    keys = chosen["array_key"].split(",")
+    for key, side, (_, paths) in zip(keys, ("truth", "predictions"), sides, strict=False):
+        if key and keys[1:] and not any(path.lower().endswith(used_by) for path in paths):
+            given = _as_given("array_key", chosen)
+            yield f"{key!r} in {given} has no effect, because no file of the {side} is {what}"
 
 
 def _have_palettes(sides: Sequence[_Side]) -> bool:

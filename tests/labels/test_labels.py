@@ -105,9 +105,10 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path, text, message):
     assert str(caught.value).startswith(str(path))
 
 
-def test_an_unknown_name_lists_the_presets():
-    with pytest.raises(ValueError, match=r"unknown label set 'mine': .*Presets: .*camvid"):
+def test_an_unknown_name_has_a_short_error():
+    with pytest.raises(ValueError, match=r"unknown label set 'mine': .*segiou labelsets") as caught:
         load_labels("mine")
+    assert len(str(caught.value)) < 250
     with pytest.raises(ValueError, match=r"^label file 'mine.TOML' does not exist$"):
         load_labels("mine.TOML")
     with pytest.raises(ValueError, match=r"unknown label set 'camvd': .*; did you mean camvid\?$"):

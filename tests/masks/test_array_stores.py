@@ -82,6 +82,15 @@ def test_one_store_per_case(tmp_path, ending, as_pattern):
     assert run.total() == segiou.score(TRUTH[:n], PRED[:n], labels=3).total()
 
 
+@pytest.mark.parametrize("as_pattern", [False, True])
+def test_stores_that_a_link_repeats_are_refused(tmp_path, as_pattern):
+    write_zarr(tmp_path / "truth" / "a.zarr", {"labels": TRUTH})
+    (tmp_path / "truth" / "b.zarr").symlink_to(tmp_path / "truth" / "a.zarr")
+    source = open_source(tmp_path / "truth" / "*" if as_pattern else tmp_path / "truth")
+    with pytest.raises(ValueError, match=r"b.zarr: leads to the same folder as .*a.zarr"):
+        source.find()
+
+
 @pytest.mark.parametrize("ending", WRITERS)
 def test_stores_of_several_arrays_in_a_folder(tmp_path, ending):
     for side in ("truth", "pred"):

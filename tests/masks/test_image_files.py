@@ -241,3 +241,16 @@ assert masks[0].tolist() == [[1, 2]]
 def test_a_format_that_another_thread_loads_is_found(tmp_path):
     Image.fromarray(np.uint8([[1, 2]])).save(tmp_path / "mask.tga")
     subprocess.run([sys.executable, "-c", FIRST_OF_TWO_THREADS], cwd=tmp_path, check=True)
+
+
+def test_transparent_values_and_colours_are_kept(tmp_path):
+    grey = np.uint8([[0, 1, 2], [2, 1, 0]])
+    Image.fromarray(grey).save(tmp_path / "grey.png", transparency=0)
+    assert read_mask(tmp_path / "grey.png").tolist() == grey.tolist()
+    indices = Image.fromarray(grey)
+    indices.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0])
+    indices.save(tmp_path / "palette.png", transparency=0)
+    assert read_mask(tmp_path / "palette.png").tolist() == grey.tolist()
+    colors = np.stack([grey * 100, grey * 0, grey * 0], axis=-1)
+    Image.fromarray(colors).save(tmp_path / "colors.png", transparency=(0, 0, 0))
+    assert open_mask(tmp_path / "colors.png").values.tolist() == colors.tolist()

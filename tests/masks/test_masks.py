@@ -293,7 +293,7 @@ def test_what_is_no_array_in_an_npz_is_refused(tmp_path):
     for content in (b"text", b"", forged_zip(b"x", "x.npy", 1), npy(np.uint8([[1]]))[:50]):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
             archive.writestr("a.npy", content)
-        with pytest.raises(MaskError, match=r"a.npz: is a corrupt or unsafe .npy file"):
+        with pytest.raises(MaskError, match=r"a.npz: is a corrupt or unsafe .npz file: a.npy"):
             read_mask(tmp_path / "a.npz")
 
 

@@ -160,6 +160,22 @@ def test_patterns_pass_links_in_circles_once(tmp_path, monkeypatch):
     assert sorted(found) == ["../../top/0/b/2.png", "../../top/a/1.png"]
 
 
+@pytest.mark.parametrize("target", ["top/a", "out"])
+def test_patterns_that_find_a_mask_twice_by_links_are_refused(tmp_path, target):
+    for name in ("out/1.png", "top/a/2.png"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    (tmp_path / "top" / "b").symlink_to(tmp_path / "out")
+    assert [*open_source(tmp_path / "top" / "*").find()] == ["a/2.png", "b/1.png"]
+    (tmp_path / "top" / "c").symlink_to(tmp_path / target)
+    first = "a" if target == "top/a" else "b"
+    words = rf"top/c: leads to the same folder as {tmp_path}/top/{first}; remove or do not match"
+    for pattern in ("top/*", "top/*/*.png"):
+        with pytest.raises(ValueError, match=words):
+            open_source(tmp_path / pattern).find()
+    assert [*open_source(tmp_path / "top" / "[ab]").find()] == ["a/2.png", "b/1.png"]
+
+
 def test_links_to_hidden_folders_are_followed(tmp_path):
     (tmp_path / ".store" / "7").mkdir(parents=True)
     (tmp_path / ".store" / "7" / "x.png").touch()

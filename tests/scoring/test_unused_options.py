@@ -120,6 +120,35 @@ def test_a_file_of_either_side_uses_an_option(tmp_path, labels):
     assert noted(segiou.score_folder, truth, pred, **options)[0] == []
 
 
+@pytest.mark.parametrize(
+    ("key", "side"), [("a", ""), ("a,a", "truth"), (",a", ""), ("a,", "truth"), ("b,a", "truth")]
+)
+def test_a_name_of_arrays_for_a_side_without_them_is_noted(tmp_path, labels, key, side):
+    truth, pred = written(tmp_path, "a.png")
+    (pred / "a.png").unlink()
+    npz(pred / "a.npz", PRED)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        segiou.score_folder(truth, pred, labels=labels, array_key=key)
+    texts = [str(one.message) for one in caught]
+    assert len(texts) == bool(side)
+    for text in texts:
+        assert text.startswith(f"'{key[0]}' in array_key='{key}' (--array-key {key}) has no effect")
+        assert f"no file of the {side} is an .npz" in text
+
+
+def test_folders_of_arrays_and_images_use_names_of_arrays(tmp_path, labels):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        image(tmp_path / side / "a.png", TRUTH)
+        np.savez(tmp_path / side / "b.npz", a=TRUTH, b=1 - TRUTH)
+    places = tmp_path / "truth", tmp_path / "pred"
+    texts, run = noted(segiou.score_folder, *places, labels=labels, array_key="a,b")
+    assert texts == []
+    # The images are equal, and the arrays are different in each of the 42 pixels.
+    assert np.trace(run.total().matrix) == 42
+
+
 def test_a_score_of_distances_uses_the_spacing(tmp_path, labels):
     places = written(tmp_path, "a.png")
     options = {"labels": labels, "spacing": (1.0, 2.0), "measures": ["surfaces"]}

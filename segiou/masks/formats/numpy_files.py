@@ -56,9 +56,9 @@ class NpyHeader(NamedTuple):
     offset: int
 
     @classmethod
-    def of(cls, head: bytes, path: str | Path) -> NpyHeader:
+    def of(cls, head: bytes, path: str | Path, problem: str = _NPY) -> NpyHeader:
         """The header in the first bytes of a file."""
-        with damage(path, _NPY):
+        with damage(path, problem):
             header = cls._plain(head) or cls._parsed(head)
             if header.dtype.hasobject:
                 msg = "it contains Python objects"
@@ -209,7 +209,7 @@ def array_names(data: bytes, path: str | Path) -> list[str]:
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str | Path) -> NpyHeader:
     head = b"".join(_pieces(_packed(archive, info), info, _HEAD_BYTES))
-    return NpyHeader.of(head, path)
+    return NpyHeader.of(head, path, f"{_NPZ}: {info.filename}")
 
 
 def _member(

@@ -22,6 +22,7 @@ from segiou.masks.read import WHOLE_PIXELS
 from segiou.masks.sources.folders import (
     MOST_MASKS,
     Source,
+    check_links,
     check_number,
     first_files,
     matches,
@@ -177,6 +178,7 @@ class StoreFolder(Source):
                 masks[f"{split_ending(name)[0]}/{part}".rstrip("/")] = path
             check_number(masks, self.root)
         check_found(masks, self.root)
+        check_links(masks.values())
         return masks
 
     def _stores(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ import fnmatch
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -247,7 +247,20 @@ class PatternFolder(LocalFolder):
             name = "/".join(kept)
             files |= {f"{name}/{path}".strip("/"): full for path, full in inner.items()}
         check_found(files, self.root)
+        check_links(files.values())
         return files
+
+
+def check_links(paths: Iterable[str]) -> None:
+    """ValueError for paths that lead to the same place through links to folders."""
+    places: dict[str, str] = {}
+    known: dict[tuple[str, str], str] = {}
+    for folder, name in map(os.path.split, paths):
+        if folder not in places:
+            places[folder] = os.path.realpath(folder)
+        if (other := known.setdefault((places[folder], name), folder)) != folder:
+            msg = f"{folder}: leads to the same folder as {other}; remove or do not match one"
+            raise ValueError(msg)
 
 
 def matches(pattern: str) -> dict[str, list[str]]:
