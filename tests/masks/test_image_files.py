@@ -17,6 +17,7 @@ from PIL import Image, PngImagePlugin
 
 from segiou import MaskError
 from segiou.masks import LocalFolder, open_mask
+from segiou.masks.colors import packed
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.read import from_bytes
 
@@ -246,11 +247,12 @@ def test_a_format_that_another_thread_loads_is_found(tmp_path):
 def test_transparent_values_and_colours_are_kept(tmp_path):
     grey = np.uint8([[0, 1, 2], [2, 1, 0]])
     Image.fromarray(grey).save(tmp_path / "grey.png", transparency=0)
-    assert read_mask(tmp_path / "grey.png").tolist() == grey.tolist()
+    assert open_mask(tmp_path / "grey.png").values.tolist() == grey.tolist()
     indices = Image.fromarray(grey)
     indices.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0])
     indices.save(tmp_path / "palette.png", transparency=0)
-    assert read_mask(tmp_path / "palette.png").tolist() == grey.tolist()
+    assert open_mask(tmp_path / "palette.png").values.tolist() == grey.tolist()
     colors = np.stack([grey * 100, grey * 0, grey * 0], axis=-1)
     Image.fromarray(colors).save(tmp_path / "colors.png", transparency=(0, 0, 0))
-    assert open_mask(tmp_path / "colors.png").values.tolist() == colors.tolist()
+    found = packed(open_mask(tmp_path / "colors.png").values)  # red + 256 green + 65536 blue
+    assert found.tolist() == [[0, 100, 200], [200, 100, 0]]
