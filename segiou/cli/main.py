@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -54,6 +56,14 @@ def _run(parsed: Namespace) -> int:
     return code
 
 
+#: What to do about errors of the system.
+_FIXES = {
+    errno.ENOSPC: "; free some space, or write elsewhere",
+    errno.EROFS: "; choose another folder",
+    errno.ENAMETOOLONG: "; choose a shorter name",
+}
+
+
 def _report_error(error: BaseException) -> int:
     """Report an error, and return its exit code."""
     from segiou.cli import console
@@ -62,8 +72,9 @@ def _report_error(error: BaseException) -> int:
         console.note("out of memory; score fewer or smaller images at a time (--workers 1)")
         return console.EXIT_DATA
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        console.note(f"{where}{error.strerror or error}")
+        where = f"{error.filename!s:.200}: " if error.filename else ""
+        fix = _FIXES.get(error.errno or 0, "")
+        console.note(f"{where}{error.strerror or error}{fix}")
         return console.EXIT_DATA
     if not isinstance(error, ImportError | ValueError):
         return _report_defect(error)

@@ -13,6 +13,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from segiou._support.arguments import check_integer
+from segiou._support.files import write_whole
 from segiou._support.text import wrapped
 from segiou.cli.console import harmless, stdout_width, wants_color, write
 from segiou.scoring.folder import score_folder
@@ -108,7 +109,7 @@ def write_demo(directory: str | os.PathLike[str], *, scenes: int = 12) -> DemoFo
         for name in archive.namelist():
             drive, number = re.findall("(north|south)_(\\d+)", name)[0]
             if int(number) <= (each if drive == "north" else scenes - each):
-                archive.extract(name, directory)
+                write_whole(Path(directory) / name, archive.read(name))
     return folders
 
 
@@ -130,7 +131,7 @@ def _prepare(directory: Path) -> DemoFolders:
         raise FileExistsError(msg)
     directory.mkdir(parents=True, exist_ok=True)
     # Written first, so that an interrupted demo is recognised and can be rewritten.
-    labels.write_bytes(_LABELS)
+    write_whole(labels, _LABELS)
     for folder in (folders.truth, folders.model_a, folders.model_b, folders.images):
         folder.mkdir(exist_ok=True)
         for path in folder.iterdir():

@@ -7,13 +7,18 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
+#: Wider parts that differ are also cut, to the least of these steps.
+_LONG, _STEP = 24, 8
 #: Letters and digits at the end of a text, which may be a part of a word.
 _PART_OF_WORD = re.compile(r"[^\W_]+$")
 
 
 def least_width(ids: Iterable[str]) -> int:
-    """The width of ids without what all of them share."""
-    return max((cell_len(middle) + 2 for _, middle, _ in _divided(ids)), default=0)
+    """The width of ids without what all of them share; less if that is long, while they differ."""
+    several = [*ids]
+    needed = max((cell_len(middle) + 2 for _, middle, _ in _divided(several)), default=0)
+    widths = (width for width in range(_LONG, needed, _STEP) if shortened(several, width))
+    return next(widths, needed)
 
 
 def shortened(ids: Iterable[str], width: int) -> dict[str, str]:

@@ -117,6 +117,7 @@ SCHEMA = (
 )
 
 
+FULL = "the disk is full; committed pairs are kept. Free some space and rerun the command to resume"
 _IN_USE = "is locked: another process or thread is writing to it; wait until it finishes"
 _READ_ONLY = "is read-only (file or folder)"
 _NO_SQLITE = "is not a run file (not SQLite)"
@@ -124,10 +125,7 @@ _NO_SQLITE = "is not a run file (not SQLite)"
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: _IN_USE,
     sqlite3.SQLITE_LOCKED: _IN_USE,
-    sqlite3.SQLITE_FULL: (
-        "the disk is full; committed pairs are kept. Free some space and rerun the command to "
-        "resume"
-    ),
+    sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check that the disk is not full",
     sqlite3.SQLITE_READONLY: _READ_ONLY,
     sqlite3.SQLITE_PERM: _READ_ONLY,

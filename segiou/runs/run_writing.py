@@ -20,6 +20,7 @@ from segiou._support.files import Problem, Stamp, drafts
 from segiou._support.text import encodable
 from segiou.runs.database import (
     FILE_COLUMNS,
+    FULL,
     SCHEMA,
     RunFile,
     RunFileError,
@@ -399,7 +400,10 @@ def write_run(
                 writer.finish()
         draft.replace(path)
     except RunFileError as error:
-        raise RunFileError(path, error.problem) if error.path == str(draft) else error from None
+        if error.path != str(draft):
+            raise
+        problem = error.problem.replace(FULL, "the disk is full; free some space and try again")
+        raise RunFileError(path, problem) from None
     finally:
         draft.unlink(missing_ok=True)
         drafts.discard(str(draft))

@@ -311,7 +311,10 @@ def test_a_reader_of_a_named_stdout_may_go_away_too():
 @pytest.mark.parametrize("command", ["--help", VERSION, LABELSET, SCORED])
 def test_a_full_disk_is_said_once(command):
     done = in_shell(f"{command} > /dev/full")
-    assert (done.returncode, done.stderr) == (3, "segiou: stdout: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        3,
+        "segiou: stdout: No space left on device; free some space, or write elsewhere\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["labelsets", HELP, SCORED])

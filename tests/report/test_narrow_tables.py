@@ -84,6 +84,11 @@ def test_shortened_ids(ids, width, cut):
 def test_the_least_width_of_ids_is_that_of_what_differs():
     assert least_width(["drive_0001_left", "drive_0002_left", ""]) == len("…0001…")
     assert least_width([""]) == 0
+    # Parts that differ are cut to 24 columns, or to 32 if 24 would show only what is equal.
+    ends = [12 * letter + 40 * "-" + 12 * letter for letter in "ab"]
+    assert least_width(ends) == 24
+    inside = [14 * "0" + 40 * letter + 13 * "0" for letter in "ab"]
+    assert least_width([*inside, 30 * "c"]) == 32
 
 
 @pytest.mark.parametrize(
