@@ -288,7 +288,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         argmax : int, optional
             The class axis of ``pred``, which then holds one score per class; also
             that of a one-hot ``truth`` of the same shape. The images of a list count as
-            the first axis: 1 for a list of (C, H, W), as for (N, C, H, W).
+            the first axis: 1 for a list of (C, H, W), as for (N, C, H, W). With 0, scores are
+            (C, N, H, W), even if there are as many images as classes.
         threshold : float, optional
             ``pred`` then holds the score of the second of two classes, which is
             predicted if its score is greater than this; see

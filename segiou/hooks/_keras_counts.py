@@ -34,9 +34,13 @@ class _Operations(Operations):
         self.is_compiled = keras.backend.backend() == "jax"
 
     def array(self, data: Any) -> Any:
-        """To a tensor of the backend."""
+        """To a tensor of the backend; a TypeError for tensors of torch without (dense) values."""
         if type(data) is np.ndarray:
             data = clipped(data, self.widest)
+        elif framework_of(data) == "torch" and not _is_compiling():
+            # Keras itself passes tensors without values to find the shapes of results.
+            is_spec = data.is_meta and getattr(ops.zeros(()), "is_meta", False)
+            _ = is_spec or is_on_device(data)
         return ops.convert_to_tensor(data)
 
     @property
@@ -175,10 +179,15 @@ def _is_eager(tensor: Any) -> bool:
     return _has_values(tensor) and not is_on_device(tensor)
 
 
+def _is_compiling() -> bool:
+    """Whether torch compiles this code."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
 def _has_values(tensor: Any) -> bool:
     """Whether a tensor is not a symbol of compiled code."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.compiler.is_compiling():
+    if _is_compiling():
         return False
     try:
         is_on_device(tensor)

@@ -179,6 +179,11 @@ class SegmentationScores(Counting, keras.metrics.Metric):
             raise ValueError(msg)
         return self._counts.read(low, high, largest, batches)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Keras would pickle and copy metrics without their counts.
+        arrays = [ops.convert_to_numpy(variable) for variable in self.variables]
+        return _with_counts, (type(self), self.get_config(), arrays)
+
     def get_config(self) -> dict[str, Any]:
         """The configuration that Keras saves with a model."""
         scoring = self.scoring
@@ -208,3 +213,11 @@ class SegmentationScores(Counting, keras.metrics.Metric):
         if config.pop("channels"):
             return cls(ChannelCounts.from_options(classes), **config)
         return cls(**vars(classes), **config)
+
+
+def _with_counts(kind: Any, config: dict[str, Any], arrays: list[Any]) -> Any:
+    """A metric of a configuration, with these values of its variables."""
+    metric = kind.from_config(config)
+    for variable, array in zip(metric.variables, arrays, strict=True):
+        variable.assign(array)
+    return metric

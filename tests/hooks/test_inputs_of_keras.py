@@ -159,3 +159,41 @@ def test_empty_batches_and_wrong_shapes_of_keras(need_keras, run_python, backend
     assert empty == [[1, 0]] * 3
     assert axis == "axis=7 is out of range for channels of shape (4, 2, 3)"
     assert weight == "sample_weight must have shape (N,) or (4, 2), got (3,)"
+
+
+COPIES_OF_KERAS = """
+import copy
+import json
+import pickle
+import numpy as np
+import torch
+from segiou.hooks.keras import SegmentationScores
+
+metric = SegmentationScores(["a", "b", "c"], ignore=9, name="iou")
+metric.update_state(np.array([[0, 1, 2, 9]]), np.array([[0, 1, 1, 1]]))
+copies = [copy.copy(metric), copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))]
+metric.update_state(np.array([[1]]), np.array([[2]]))
+found = [[one.name, float(one.result()), one.counts.matrix.tolist()] for one in copies]
+errors = []
+for tensor in (torch.zeros(1, 2).to_sparse(), torch.zeros(1, 2, device="meta")):
+    try:
+        metric.update_state(tensor.long(), np.array([[0, 1]]))
+    except TypeError as error:
+        errors.append(str(error))
+print(json.dumps([found, errors, metric.counts.pixels]))
+"""
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_copies_keep_their_counts_and_tensors_without_values_are_named(
+    need_keras, need, run_python, backend
+):
+    need("torch")
+    need_keras(backend)
+    found, errors, pixels = run_python(COPIES_OF_KERAS, KERAS_BACKEND=backend)
+    assert found == [["iou", 0.5, [[1, 0, 0], [0, 1, 0], [0, 1, 0]]]] * 3
+    assert [error.split(";")[0] for error in errors] == [
+        "sparse and nested tensors are not supported",
+        "tensors on the meta device have no values",
+    ]
+    assert pixels == 5
