@@ -168,7 +168,7 @@ def notes(accuracy: MapAccuracy) -> list[str]:
         f"in brackets: {level} Wilson intervals with the effective sample size of the design; "
         f"kappa ±: half the width of its {level} normal interval"
     )
-    return [start, *(f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items())]
+    return [start, *(f"{reason}: {'; '.join(titles)}" for reason, titles in reasons.items())]
 
 
 def table_rows(accuracy: MapAccuracy) -> Iterator[tuple[str, ...]]:
