@@ -54,6 +54,24 @@ def test_terms_explain_themselves(report, new_page, report_url):
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
+def test_keys_show_names_and_definitions_whole(new_page, report_url):
+    page = new_page(viewport={"width": 400, "height": 500})
+    page.goto(report_url)
+    page.locator("#confusion-table thead button").last.focus()
+    scroller = page.locator("#confusions .scroller.short").first
+    assert scroller.evaluate("(node) => node.scrollLeft") > 0
+    page.keyboard.press("Tab")
+    name = page.evaluate("document.activeElement.getBoundingClientRect().left")
+    assert name >= scroller.bounding_box()["x"]
+    term = page.locator("#class-table .term").first
+    term.evaluate("(node) => node.scrollIntoView({ block: 'end', behavior: 'instant' })")
+    term.press("Enter")
+    definition = page.locator("#term-iou").bounding_box()
+    assert 0 <= definition["y"] <= term.bounding_box()["y"] - definition["height"]
+    page.keyboard.press("Escape")
+    assert page.locator("#term-iou").is_hidden()
+
+
 def test_page_without_script_still_shows_its_numbers(new_page, report_url):
     page = new_page(java_script_enabled=False)
     page.goto(report_url)

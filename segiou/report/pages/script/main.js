@@ -21,7 +21,11 @@ function buildTerms() {
     const definition = byId(term.getAttribute("popovertarget"));
     const place = () => {
       const { left, top, bottom } = term.getBoundingClientRect();
-      setStyle(definition, { left: `${Math.max(Math.min(left, innerWidth - 330), 8)}px`, top: `${bottom + 6}px` });
+      const [over, under] = [`${innerHeight - top + 6}px`, `${bottom + 6}px`];
+      setStyle(definition, {
+        left: `${Math.max(Math.min(left, innerWidth - 330), 8)}px`,
+        ...(bottom < innerHeight / 2 ? { top: under, bottom: "auto" } : { top: "auto", bottom: over }),
+      });
       moved = () => {
         const now = term.getBoundingClientRect();
         return now.left !== left || now.top !== top;
@@ -53,6 +57,12 @@ function buildPrinting() {
     if (data.images) images.print(false);
   });
 }
+
+// A focused name is seen whole, also in a table that was scrolled to its last columns.
+addEventListener("focusin", ({ target }) => {
+  const table = target.closest(".scroller");
+  if (table && target.closest("tbody th:first-child")) table.scrollLeft = 0;
+});
 
 buildTheme();
 all("table.sortable").forEach(buildTable);
