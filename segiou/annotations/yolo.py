@@ -33,9 +33,9 @@ _EMPTY = Stamp(0, 0)
 
 
 def open_folder(path: Path, _part: Path) -> Source | None:
-    """The source for a folder of polygons, or of ``images`` and ``labels``."""
+    """The source for a folder of polygons, or of ``images`` and ``labels``; None for others."""
     root = path / "labels" if (path / "images").is_dir() else path
-    return YoloFolder(str(root)) if _is_yolo(root) else None
+    return YoloFolder(str(root)) if root.is_dir() and _is_yolo(root) else None
 
 
 def _is_yolo(folder: Path) -> bool:

@@ -179,6 +179,12 @@ def test_images_beside_polygons(dataset, tmp_path, ending):
         assert not isinstance(open_source(flat), YoloFolder)
 
 
+def test_patterns_of_masks_and_text_are_patterns_of_masks(tmp_path):
+    write_masks(tmp_path / "masks", {"a": [[0, 1]]})
+    (tmp_path / "masks" / "a.txt").write_text("0 0 0 1 0 1 1")
+    assert [*open_source(tmp_path / "masks" / "*").find()] == ["a.png"]
+
+
 def test_other_text_files_are_no_polygons(tmp_path):
     write_masks(tmp_path / "masks", {"a": [[0, 1]]})
     (tmp_path / "masks" / "classes.txt").write_text("road\n")

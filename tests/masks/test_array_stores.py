@@ -82,6 +82,13 @@ def test_one_store_per_case(tmp_path, ending, as_pattern):
     assert run.total() == segiou.score(TRUTH[:n], PRED[:n], labels=3).total()
 
 
+def test_an_item_of_a_stack_is_no_pattern_of_arrays(tmp_path):
+    write_zarr(tmp_path / "a.zarr", {"m": TRUTH, "m1": PRED[0]})
+    source = open_source(tmp_path / "a.zarr")
+    path = source.find()["m/1"]
+    np.testing.assert_array_equal(open_source(path).read(path)[0].values, TRUTH[1])
+
+
 @pytest.mark.parametrize("as_pattern", [False, True])
 def test_stores_that_a_link_repeats_are_refused(tmp_path, as_pattern):
     write_zarr(tmp_path / "truth" / "a.zarr", {"labels": TRUTH})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,12 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
     # The name of a mask follows the path of its file or store, and does not exist.
-    for part in (path,) if path.exists() else (path, *path.parents):
-        for kind in _kinds_of(path, part):
-            if (source := _opened(kind, path, part)) is not None:
-                return source
+    parts = (path,) if path.exists() else (path, *path.parents)
+    around = ((part, kind) for part in parts for kind in _kinds_of(part))
+    inside = ((path, kind) for kind in _kinds_in(path))
+    for part, kind in chain(around, inside):
+        if (source := _opened(kind, path, part)) is not None:
+            return source
     if is_pattern(str(path)) and not path.exists():
         return PatternFolder(str(path))
     return LocalFolder(str(as_header(path)))
@@ -75,19 +78,24 @@ def _opened(kind: str, path: Path, part: Path) -> Source | None:
     return source
 
 
-def _kinds_of(path: Path, part: Path) -> list[str]:
-    """Names in ``segiou.sources`` of what a part of a path, or a folder or pattern, may be."""
+def _kinds_of(part: Path) -> list[str]:
+    """Names in ``segiou.sources`` of what a file or store may be."""
     if is_zarr(part):
         return ["zarr"]
-    kinds, is_folder, file = [], part.is_dir(), part.name.lower()
-    if not is_folder and _may_have_several(split_ending(file)[1]):
-        kinds = [name for name in plugin_names("sources") if file.endswith(f".{name}")] or ["other"]
-    if part == path and (is_folder or is_pattern(str(path))):
-        # Other packages are asked only if a folder has more than masks.
-        endings = [*filter(_may_have_several, _endings_in(path))]
-        names = plugin_names("sources") if endings else ()
-        kinds += [name for name in names if name.removeprefix("folder") in endings]
-    return kinds
+    file = part.name.lower()
+    if part.is_dir() or not _may_have_several(split_ending(file)[1]):
+        return []
+    return [name for name in plugin_names("sources") if file.endswith(f".{name}")] or ["other"]
+
+
+def _kinds_in(path: Path) -> list[str]:
+    """Names in ``segiou.sources`` of what a folder, or the matches of a pattern, may be."""
+    if not (path.is_dir() or is_pattern(str(path))):
+        return []
+    # Other packages are asked only if a folder has more than masks.
+    endings = [*filter(_may_have_several, _endings_in(path))]
+    names = plugin_names("sources") if endings else ()
+    return [name for name in names if name.removeprefix("folder") in endings]
 
 
 def _may_have_several(ending: str) -> bool:
