@@ -218,7 +218,7 @@ def names_of(runs: Sequence[HasRunCounts], names: Sequence[str] | None) -> tuple
         chosen = read_several("names", names, "a sequence of names, one per run")
         are_texts = all(isinstance(name, str) and name.strip() for name in chosen)
         if not are_texts or len(chosen) != len(runs) or len(set(chosen)) != len(runs):
-            msg = f"names must be {len(runs)} distinct names, one per run, got {chosen}"
+            msg = f"names must be {len(runs)} distinct names, one per run, none empty, got {chosen}"
             raise ValueError(msg)
         return tuple(chosen)
     run_names = [run.name or letter for run, letter in zip(runs, letters, strict=True)]

@@ -290,6 +290,33 @@ def test_text_gives_verdict_evidence_and_titled_sections():
     assert all(len(line) <= 80 for line in lines)
 
 
+def test_effects_that_round_to_0_are_not_shown():
+    """One of 10 000 pixels is corrected in image a, two in b: +.002 and +.006 points."""
+    truths = {id: np.repeat([[0, 1]], 5000, axis=1) for id in "abcdef"}
+    wrong = {"a": 99, "b": 98}
+    runs = [
+        score(
+            truths,
+            {id: np.where(np.arange(10_000) < n.get(id, 100), 1, t) for id, t in truths.items()},
+            labels=["road", "car"],
+        )
+        for n in ({}, wrong)
+    ]
+    found = compare(*runs)
+    assert [image.id for image in found.pairs[0].favours_b] == ["b", "a"]
+    assert len(found.pairs[0].favours_a) == 4
+    table = found.to_text().split("shifts toward")[1].split("\n\n")[0]
+    assert [row.split()[:3] for row in table.splitlines()[2:]] == [["b", "B", "+0.01"]]
+
+
+def test_an_interval_that_is_not_adjusted_is_explained():
+    found = compare(*models(), **FEW)
+    pair, note = found.pairs[0], "so they may exclude 0 without a star."
+    doubtful = tuple(replace(row, p=0.04, p_holm=0.12) for row in pair.classes)
+    several = replace(found, pairs=(replace(pair, classes=doubtful),))
+    assert note in several.to_text() and note not in found.to_text()
+
+
 def test_no_difference_is_not_called_one():
     found = compare(*models(lifts=(10, 10), seed=3, step=5), **FEW)
     _, evidence, _ = found.pair_sentences(found.pairs[0])
@@ -378,7 +405,8 @@ def test_a_score_in_a_unit_that_is_better_when_lower():
     verdict, evidence = found.pair_sentences(pair)
     assert verdict == ("m0 scores better than m1: mean HD95 13.00 mm vs 14.53 mm (1.53 mm lower).")
     assert evidence.startswith("m1 − m0: +1.53 mm, 95 % interval +0.40 to +2.60, p = ")
-    page = replace(found, pairs=(pair,)).to_text()
+    image = replace(pair.favours_b[0], effect=0.5)
+    page = replace(found, pairs=(replace(pair, favours_b=(image,)),)).to_text()
     assert "m1 − m0, mm" in page and "effect (mm)" in page
 
 

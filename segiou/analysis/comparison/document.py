@@ -128,12 +128,10 @@ def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
     """Classes, and why pixel accuracy disagrees."""
     if pair.classes:
         notes = [
+            *comparison_text.marks(comparison, pair),
             comparison_text.contributions(comparison, pair),
             comparison_text.left_out(comparison),
         ]
-        if any(row.differs(comparison.level) for row in (pair.overall, *pair.classes)):
-            alpha = f"{1 - comparison.level:.3g}"
-            notes.insert(0, f"* Holm-adjusted p < {alpha}")
         rows, unit = (pair.overall, *pair.classes), comparison.score_unit
         table = Table([*_differences(comparison, pair, rows, unit)], notes, first=1)
         title = f"Classes ({significant_text(comparison, pair)})"
@@ -145,7 +143,7 @@ def _details(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
 
 def _influential(comparison: Comparison, pair: PairComparison) -> Iterator[Section]:
     """The most influential images."""
-    if moved := influences(pair):
+    if moved := influences(comparison, pair):
         unit = comparison.score_unit
         of_effect = f"effect ({text})" if (text := unit_text(unit or "points")) else "effect"
         columns = (

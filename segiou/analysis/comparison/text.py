@@ -85,8 +85,20 @@ def contributions(comparison: Comparison, pair: PairComparison) -> str:
     if not pair.overall.differs(comparison.level) or abs(sum(parts.values()) - whole) > 1e-9:
         return ""
     most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:3]
-    shown = [f"{text.called(name)} {numbers.signed_points(part)}" for name, part in most if part]
+    each = [(text.called(name), numbers.signed_points(part)) for name, part in most]
+    shown = [f"{name} {part}" for name, part in each if part != numbers.signed_points(0.0)]
+    if not shown:
+        return ""
     return f"Largest contributions to the {numbers.change(whole)}: {', '.join(shown)}."
+
+
+def marks(comparison: Comparison, pair: PairComparison) -> Iterator[str]:
+    """What a star means, and why an interval of a class without one may exclude 0."""
+    level = comparison.level
+    if any(row.differs(level) for row in (pair.overall, *pair.classes)):
+        yield f"* Holm-adjusted p < {1 - level:.3g}"
+    if any(is_significant(row.p, level) and not row.differs(level) for row in pair.classes):
+        yield "Intervals of classes are not adjusted, so they may exclude 0 without a star."
 
 
 def method(comparison: Comparison, pair: PairComparison, *, options: bool = True) -> list[str]:
@@ -345,7 +357,10 @@ def significant_text(comparison: Comparison, pair: PairComparison) -> str:
     return f"significant: none{limit and f', because {limit}'}"
 
 
-def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
-    """The most influential images, and the model that each shifts the difference toward."""
+def influences(comparison: Comparison, pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
+    """The images with an effect when rounded, and the model that each shifts it toward."""
     sides = ((pair.favours_b, pair.b), (pair.favours_a, pair.a))
-    return [(image, name) for images, name in sides for image in images]
+    every = ((image, name) for images, name in sides for image in images)
+    unit = comparison.score_unit
+    none = numbers.shown_change(0.0, unit)
+    return [move for move in every if numbers.shown_change(move[0].effect, unit) != none]

@@ -130,7 +130,7 @@ def _pair_context(
         "shares": {row.name: math.nan for row in rows}
         | {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
         "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
-        "movers": influences(pair),
+        "movers": influences(comparison, pair),
         "difference": difference_head(pair, comparison.score_unit),
     }
 
