@@ -116,7 +116,7 @@ class _Estimator:
         self._names, self._strata, self._level, self._by_map = names, stratum_names, level, by_map
         self._counts, self._sizes, self._n = counts, sizes, counts.sum((1, 2))
         self._shares = counts / np.maximum(self._n, 1)[:, None, None]
-        fraction = 0.0 if unit_area is None else self._n * unit_area / np.maximum(sizes, 1e-300)
+        fraction = self._n * (unit_area or 0.0) / np.where(sizes > 0, sizes, np.inf)
         self._weights = sizes**2 * np.maximum(0.0, 1 - fraction) / np.maximum(self._n, 1)
         # Cells that can contain units of a stratum; a map class can contain only its column.
         self._possible = np.ones(counts.shape, dtype=bool)

@@ -16,6 +16,8 @@ from segiou.metrics.ratio import Floats
 
 #: Cells (strata, reference, map), and areas whose squares are finite and not 0.
 _MOST_CELLS = 200**3
+#: Sample units whose numbers are exact in float64.
+_MOST_UNITS = 2.0**53
 _LEAST, _MOST = 1e-100, 1e100
 _TABLE = "a ConfusionMatrix, its matrix, or a table with the columns 'reference' and 'map'"
 
@@ -39,6 +41,9 @@ def read_sample(
     if (matrix < 0).any():
         t, m = np.argwhere(matrix < 0)[0]
         msg = f"sample[{t}, {m}] is {matrix[t, m]}; expected a count ≥ 0"
+        raise ValueError(msg)
+    if (units := float(matrix.sum(dtype=float))) > _MOST_UNITS:
+        msg = f"sample has {units:.3g} sample units; expected at most 2^53"
         raise ValueError(msg)
     count = len(matrix)
     unnamed = None if hasattr(areas, "items") else map(str, range(count))

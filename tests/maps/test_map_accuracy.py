@@ -341,3 +341,17 @@ def test_sizes_of_samples_are_those_of_any_type_of_numbers():
         standard_error=np.float16(0.0625),
         unit_area=np.float16(0.5),
     )
+
+
+@pytest.mark.parametrize("count", [2**62, np.uint64(2**64 - 1)])
+def test_samples_beyond_exact_numbers_are_named(count):
+    with pytest.raises(ValueError, match=r"sample has .* sample units; expected at most 2\^53"):
+        map_accuracy(np.full((2, 2), count), [1, 1])
+
+
+def test_a_large_unit_and_a_class_without_area_need_no_warning():
+    with np.errstate(all="raise"):
+        found = map_accuracy([[1, 0], [0, 1]], {"a": 1, "b": 1}, unit_area=1e100)
+        sample = {"reference": ["a", "b"], "map": ["b", "b"]}
+        assert map_accuracy(sample, {"a": 0, "b": 1}, unit_area=1e100).overall.value == 0.5
+    assert found.overall.value == 1
