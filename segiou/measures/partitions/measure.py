@@ -77,8 +77,8 @@ def partition_scores(
     (0.3333333333333333, 1.0, 0.0, 1.0)
     """
     check_choice("rule", rule, _RULES)
-    of_all = np.size(truth_ids)
     in_truth, in_pred, pixels = count_id_pairs(truth_ids, pred_ids, ignore=ignore)
+    of_all = np.size(truth_ids)
     # Squares of sizes may exceed int64.
     shared, rows, columns = pixels.astype(float), _sizes(in_truth, pixels), _sizes(in_pred, pixels)
     total = shared.sum()

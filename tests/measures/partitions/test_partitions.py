@@ -78,3 +78,8 @@ def test_golden_values():
 def same(found, values, names=("rand_error", "rand_precision", "rand_recall")):
     for name, value in zip(names, values, strict=True):
         assert found[name] == pytest.approx(value, abs=1e-12, nan_ok=True), name
+
+
+def test_lists_of_different_lengths_are_named():
+    with pytest.raises(ValueError, match="truth_ids"):
+        partition_scores([[1, 2], [3]], [[1, 2], [3, 4]])
