@@ -229,7 +229,7 @@ def problem_lines(problems: Sequence[Problem], *, advice: bool = True) -> list[s
     8 files have undeclared values: 0, 1, 2, 3, 4, 5, 6, 7; ignore them: --ignore 0,1,2,3,4,5,6,7
       0.png, 1.png, 2.png and 5 more
     """
-    causes = problems_by_cause(problems)
+    causes = problems_by_cause(problems, advice=advice)
     shown = causes[:_KINDS]
     lines = [line for alike in shown for line in _lines_of(alike, advice)]
     if len(causes) > len(shown):
@@ -238,11 +238,12 @@ def problem_lines(problems: Sequence[Problem], *, advice: bool = True) -> list[s
     return lines
 
 
-def problems_by_cause(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Problems that have the same cause together."""
+def problems_by_cause(problems: Iterable[Problem], *, advice: bool = True) -> list[list[Problem]]:
+    """Problems that have the same cause together; without ``advice``, whatever the fix."""
     causes: dict[str, list[Problem]] = {}
     for problem in problems:
-        causes.setdefault(problem.pattern or problem.parts[0], []).append(problem)
+        pattern = problem.pattern if advice else _cause(problem.pattern)
+        causes.setdefault(pattern or problem.parts[0], []).append(problem)
     return list(causes.values())
 
 

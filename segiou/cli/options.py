@@ -89,7 +89,7 @@ COMMANDS = {
     for name, about, short in map(_split, _lines(_TABLE.partition("\narguments: ")[0])[1:])
     if os.path.isdir(f"{_FOLDER}/../{_package(name)}")  # noqa: PTH112
 }
-#: Longer lists of choices are moved to the help text.
+#: Longer lists of choices are moved to the help text; the number also limits those of errors.
 _FEW, _SHORT = 3, 26
 
 
@@ -266,17 +266,20 @@ class _Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Reject arguments that the command does not have."""
-        from segiou._support.text import did_you_mean
+        from segiou._support.text import did_you_mean, listed
 
         word = unknown[0].partition("=")[0]
         hint = did_you_mean(word, self._option_string_actions)
-        if word.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
+        if others := [c for c in COMMANDS if any(word in names for _, names, _ in arguments_of(c))]:
+            hint = f"; {word} is an option of {listed(others, len(others))}"
+        elif word.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
             hint = f"; to pass several files, quote the pattern: '*.{word.rpartition('.')[2]}'"
         elif not word.startswith("-") and "/" in word:
             hint = "; to pass a pattern of folders, quote it: 'data/*/masks'"
         elif not hint and word.startswith("--") and self.prog == "segiou score":
             hint = "; no installed measure has this option (segiou measures lists them)"
-        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        more = f" and {len(unknown) - _FEW} more" if len(unknown) > _FEW else ""
+        self.error(f"unrecognized arguments: {' '.join(unknown[:_FEW])}{more}{hint}")
 
     def format_help(self) -> str:
         if self.shown is None:

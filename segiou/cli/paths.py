@@ -44,16 +44,18 @@ def check_paths(parsed: argparse.Namespace) -> None:
         option = option_of(name)
         _check_output(name, f"{option} {text}", text)
         full = os.path.realpath(Path(text).expanduser())
-        if _is_folder(name, text):
+        is_folder = _is_folder(name, text)
+        lost = taken.get(full) if is_folder else _overwritten(full, taken)
+        if lost and not (is_device(full) or (is_folder and Path(full).is_dir())):
+            msg = f"{option} {text}: would overwrite {lost}; choose a different path"
+            raise ValueError(msg)
+        if is_folder:
             _check_output_folder(f"{option} {text}", full, parsed)
             if name == "html":
                 from segiou._support.output_folder import OutputFolder
 
                 OutputFolder(text, overwrite=parsed.overwrite).checked("index.html")
             continue
-        if (lost := _overwritten(full, taken)) and not is_device(full):
-            msg = f"{option} {text}: would overwrite {lost}; choose a different path"
-            raise ValueError(msg)
         taken[full] = f"what {option} writes"
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():

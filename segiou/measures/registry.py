@@ -77,7 +77,9 @@ def measure_of(key: str) -> type[Measure]:
     kind: type[Measure] | None = find_plugin("measures", key, type)
     if kind is None:
         hint = did_you_mean(key, measure_keys())
-        msg = f"unknown measure {key!r}{hint}; install its package, or choose another"
+        msg = (
+            f"unknown measure {key!r}{hint}; segiou measures lists those of the installed packages"
+        )
         raise ValueError(msg)
     if not issubclass(kind, Measure) or getattr(kind, "key", None) != key:
         msg = f"the entry point {key!r} of segiou.measures must name a Measure with the key {key!r}"

@@ -56,7 +56,7 @@ class DataError(ValueError):
     def __init__(self, problems: Sequence[Problem], reason: str = "") -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         self.reason = reason
-        causes = problems_by_cause(self.problems)
+        causes = problems_by_cause(self.problems, advice=not reason)
         lines = problem_lines(self.problems, advice=not reason)
         if len(causes) > 1:
             lines = [f"{len(causes)} problems:", *(f"  {line}" for line in lines)]

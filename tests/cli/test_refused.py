@@ -71,6 +71,9 @@ class TestFiles:
 def test_one_file_for_two_outputs(capsys, tmp_path):
     files = ["--html", tmp_path / "r.html", "--output", tmp_path / "." / "r.html"]
     assert "would overwrite what --output writes" in refused(capsys, [*NOWHERE, *files])
+    pytest.importorskip("matplotlib")
+    folder = ["--html", tmp_path / "r.html", "--plots", tmp_path / "r.html"]
+    assert "r.html: would overwrite what --html writes;" in refused(capsys, [*NOWHERE, *folder])
 
 
 def test_an_output_over_an_input(capsys, tmp_path):
@@ -351,7 +354,11 @@ def test_arguments_that_are_not_what_was_meant(capsys, arguments, said):
             "unrecognized arguments: --num_classes=3; did you mean --labels?",
         ),
         ([*NOWHERE, "c.json", "pred"], "c.json pred; to pass several files, quote the pattern"),
-        (["report", "run", "--labels", "3"], "unrecognized arguments: --labels 3\n"),
+        (
+            ["report", "run", "--labels", "3"],
+            "unrecognized arguments: --labels 3; --labels is an option of score, ",
+        ),
+        ([*NOWHERE, *"abcde"], "unrecognized arguments: a b c and 2 more\n"),
     ],
 )
 def test_options_that_are_not_there(capsys, arguments, said):

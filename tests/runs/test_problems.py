@@ -87,3 +87,14 @@ def test_problems_are_counted_by_cause():
     lines = str(DataError([*alike(9), Problem("x.png", "is corrupt")])).splitlines()
     assert lines[0] == "2 problems:"
     assert lines[3] == "  x.png: is corrupt"
+
+
+def test_fixes_that_are_not_shown_do_not_divide_a_cause():
+    pattern = "has undeclared values: {values}; %s"
+    problems = [Problem.of_values(f"{fix}.png", pattern % fix, [7]) for fix in ("add", "ignore")]
+    assert str(DataError(problems)).startswith("2 problems:\n")
+    assert str(DataError(problems, "Pass --labels camvid")).splitlines() == [
+        "2 files have undeclared values: 7",
+        "  add.png, ignore.png",
+        "Pass --labels camvid",
+    ]
