@@ -30,6 +30,7 @@ from segiou.counting.id_pairs import count_ids
 from segiou.inference.units import Groups, groups_of
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.colors import ReadPalette
+from segiou.masks.finding import split_ending
 from segiou.masks.formats.slicer import assign_values, joined, values_of
 from segiou.masks.formats.volumes import geometry_difference, nifti_bytes, reorient
 from segiou.masks.raw_mask import RawMask, image_shape
@@ -298,7 +299,7 @@ class _Cases:
         for number, side in enumerate(sides):
             for name, path in side.files.items():
                 self.rows[number, path] = {number: path}
-                self.ids[number, path] = [_id(name)]
+                self.ids[number, path] = [split_ending(name)[0]]
 
     def join(self, a: tuple[int, str], b: tuple[int, str], id: str) -> None:
         """Join the cases of two paths, unless a rater would have two paths in one."""
@@ -321,12 +322,6 @@ class _Cases:
             paths = [row.get(number) for number in range(self.number)]
             cases[path if name in cases else name] = paths
         return dict(sorted(cases.items()))
-
-
-def _id(name: str) -> str:
-    from segiou.masks.finding import split_ending
-
-    return split_ending(name)[0]
 
 
 def _read(side: _Side, path: str | None, problems: list[Problem]) -> Any:

@@ -321,24 +321,20 @@ def _lesion(
 def _overall(
     objects: _Objects, steps: tuple[float, ...], protocol: LesionProtocol
 ) -> dict[str, float]:
-    """Dice, HD95 and surface Dice of all objects together."""
+    """Dice of all objects together; HD95 and surface Dice, NaN without surface Dice."""
     total = sum(sum(side.values()) for side in objects.pixels)
-    dice = 2 * sum(objects.both.values()) / total if total else protocol.nothing[0]
-    distance, near = _whole(objects, steps, protocol)
-    names = "overall_dice", "overall_hausdorff_95", "overall_surface_dice"
-    return dict(zip(names, (dice, distance, near), strict=True))
-
-
-def _whole(
-    objects: _Objects, steps: tuple[float, ...], protocol: LesionProtocol
-) -> tuple[float, float]:
-    """HD95 and surface Dice of all objects together; NaN if the protocol has no surface Dice."""
-    if not protocol.surface_dice:
-        return math.nan, math.nan
-    truth, pred = (side != 0 for side in objects.ids)
-    if protocol.published:
-        return _surfaces(truth, pred, (1.0,) * truth.ndim, protocol, 0.5)
-    return _surfaces(truth, pred, steps, protocol, _tolerance(steps, protocol))
+    distance = near = math.nan
+    if protocol.surface_dice:
+        tolerance = _tolerance(steps, protocol)
+        if protocol.published:
+            steps, tolerance = (1.0,) * len(steps), 0.5
+        truth, pred = (side != 0 for side in objects.ids)
+        distance, near = _surfaces(truth, pred, steps, protocol, tolerance)
+    return {
+        "overall_dice": 2 * sum(objects.both.values()) / total if total else protocol.nothing[0],
+        "overall_hausdorff_95": distance,
+        "overall_surface_dice": near,
+    }
 
 
 def _tolerance(steps: tuple[float, ...], protocol: LesionProtocol) -> float:

@@ -44,22 +44,26 @@ class SaliencyScores(TypedDict):
     iou_best_threshold: float
 
 
-#: The scores that are means over images, in the order of `image_values`.
-OF_IMAGES = (
-    *("s_measure", "weighted_f_measure", "mae"),
-    *("e_measure_adaptive", "f_measure_adaptive", "dice_at_half", "iou_at_half"),
-)
-#: The scores of mean curves: the curve, and whether it is the maximum or the mean.
-OF_CURVES = {
-    "e_measure_max": ("e", True),
-    "e_measure_mean": ("e", False),
-    "f_measure_max": ("f", True),
-    "f_measure_mean": ("f", False),
-    "dice_over_thresholds": ("dice", False),
-    "dice_best_threshold": ("dice", True),
-    "iou_over_thresholds": ("iou", False),
-    "iou_best_threshold": ("iou", True),
+#: Title of each score; of scores of mean curves, the curve, and whether it is their maximum.
+SCORES = {
+    "s_measure": ("S", "", False),
+    "weighted_f_measure": ("weighted F", "", False),
+    "mae": ("MAE", "", False),
+    "e_measure_max": ("max E", "e", True),
+    "e_measure_mean": ("mean E", "e", False),
+    "e_measure_adaptive": ("adaptive E", "", False),
+    "f_measure_max": ("max F", "f", True),
+    "f_measure_mean": ("mean F", "f", False),
+    "f_measure_adaptive": ("adaptive F", "", False),
+    "dice_at_half": ("Dice at 0.5", "", False),
+    "dice_over_thresholds": ("Dice over thresholds", "dice", False),
+    "dice_best_threshold": ("Dice at the best threshold", "dice", True),
+    "iou_at_half": ("IoU at 0.5", "", False),
+    "iou_over_thresholds": ("IoU over thresholds", "iou", False),
+    "iou_best_threshold": ("IoU at the best threshold", "iou", True),
 }
+#: The scores that are means over images, in the order of `image_values`.
+OF_IMAGES = tuple(name for name, (_, curve, _) in SCORES.items() if not curve)
 
 
 def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
@@ -128,10 +132,13 @@ def saliency_scores(truth: Any, scores: Any) -> SaliencyScores:
         agreement = _agreement(tables[1], tables[0], *_totals(counts.pixels))
         values = _image_scores(inside, grey, counts, agreement)
         curves = agreement[:, cuts.shape[-1] :]
-    by_name: Any = dict.fromkeys(SaliencyScores.__annotations__)  # in this order
-    by_name |= zip(OF_IMAGES, values.tolist(), strict=True)
-    for name, (curve, is_max) in OF_CURVES.items():
-        by_name[name] = float(of_curve(curves[CURVES.index(curve)], is_max=is_max))
+    of_images = dict(zip(OF_IMAGES, values.tolist(), strict=True))
+    by_name: Any = {
+        name: float(of_curve(curves[CURVES.index(curve)], is_max=is_max))
+        if curve
+        else of_images[name]
+        for name, (_, curve, is_max) in SCORES.items()
+    }
     scores_by_name: SaliencyScores = by_name
     return scores_by_name
 

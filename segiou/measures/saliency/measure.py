@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -21,8 +21,8 @@ from segiou.measures.parts import Field, Layout, Parts
 from segiou.measures.plan import Plan
 from segiou.measures.saliency.formulas import (
     CURVES,
-    OF_CURVES,
     OF_IMAGES,
+    SCORES,
     SaliencyScores,
     checked_map,
     curves_of,
@@ -32,24 +32,6 @@ from segiou.measures.saliency.formulas import (
 from segiou.measures.saliency.levels import GreyMap
 from segiou.measures.score import Better, Score, case_values, finite_parts, mean_of_parts
 from segiou.metrics.ratio import Floats
-
-_TITLES = {
-    "s_measure": "S",
-    "weighted_f_measure": "weighted F",
-    "mae": "MAE",
-    "e_measure_max": "max E",
-    "e_measure_mean": "mean E",
-    "e_measure_adaptive": "adaptive E",
-    "f_measure_max": "max F",
-    "f_measure_mean": "mean F",
-    "f_measure_adaptive": "adaptive F",
-    "dice_at_half": "Dice at 0.5",
-    "dice_over_thresholds": "Dice over thresholds",
-    "dice_best_threshold": "Dice at the best threshold",
-    "iou_at_half": "IoU at 0.5",
-    "iou_over_thresholds": "IoU over thresholds",
-    "iou_best_threshold": "IoU at the best threshold",
-}
 
 
 @dataclass(frozen=True)
@@ -143,23 +125,20 @@ class SaliencyPlan(Plan):
     def scores(self) -> Mapping[str, Score]:
         """Means over images, and largest and mean values of the mean curves."""
         names = self.classes.labels.class_names[1:]
-        of_images = {
-            name: partial(self._image_mean, names, OF_IMAGES.index(name)) for name in OF_IMAGES
-        }
         scores = {}
-        for name in self.measure.score_names:
-            make = of_images.get(name) or partial(self._curve_score, names)
-            scores[name] = make(name)
+        for name, (title, curve, is_max) in SCORES.items():
+            if curve:
+                scores[name] = self._curve_score(name, title, names, curve, is_max=is_max)
+                continue
+            values = partial(case_values, OF_IMAGES.index(name))
+            better: Better = "lower" if name == "mae" else "higher"
+            scores[name] = Score.of_cases(name, title, names, values, better=better)
         return scores
 
-    def _image_mean(self, names: tuple[str, ...], at: int, name: str) -> Score:
-        better: Better = "lower" if name == "mae" else "higher"
-        values = partial(case_values, at)
-        return Score.of_cases(name, _TITLES[name], names, values, better=better)
-
-    def _curve_score(self, names: tuple[str, ...], name: str) -> Score:
+    def _curve_score(
+        self, name: str, title: str, names: Sequence[str], curve: str, *, is_max: bool
+    ) -> Score:
         """A score of the mean of a curve over the images."""
-        curve, is_max = OF_CURVES[name]
         at = CURVES.index(curve)
 
         def numbers(parts: Parts) -> NDArray[np.int64]:
@@ -169,7 +148,6 @@ class SaliencyPlan(Plan):
             means = mean_of_parts(sums.reshape(*sums.shape[:-1], 256, 3))
             return of_curve(means, is_max=is_max)
 
-        title = _TITLES[name]
         return Score.of_names(name, title, names, [True], numbers, value, rule="cases")
 
 

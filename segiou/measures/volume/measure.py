@@ -200,7 +200,9 @@ class VolumePlan(StructurePlan):
 
     def table(self, counted: Counted) -> ScoreTable:
         """Errors of each structure, and the agreement of its volumes."""
-        usual = super().table(counted)
+        title = f"{self._noun.capitalize()}s"
+        usual = replace(super().table(counted), title=title, note=self._note())
+        entry: Any = usual.to_dict()[self.key]
         agreement = self.agreement(counted.total)
         relative = _means(_relative_differences(counted.total))
         signed = ScoreValues(
@@ -215,17 +217,15 @@ class VolumePlan(StructurePlan):
         cases = ScoreValues.of_counts("volume_cases", "cases", self.structures, numbers, every)
         return replace(
             usual,
-            title=f"{self._noun.capitalize()}s",
             columns=(
                 cases,
                 *usual.columns,
                 signed,
                 *(self._agreement_column(name, agreement) for name in _OF_AGREEMENT),
             ),
-            note=self._note(),
             of="structure",
             empty=(*(not number for number in numbers), False),
-            data={self.key: self._data(usual, agreement, counted)},
+            data={self.key: {**entry, **self._data(agreement, counted)}},
         )
 
     def _agreement_column(self, name: str, agreement: Mapping[str, Agreement]) -> ScoreValues:
@@ -250,19 +250,14 @@ class VolumePlan(StructurePlan):
             "intervals for independent cases"
         )
 
-    def _data(
-        self, table: ScoreTable, agreement: Mapping[str, Agreement], counted: Counted
-    ) -> dict[str, Json]:
-        """The entry of the JSON report: agreement of each structure, and volumes of each case."""
+    def _data(self, agreement: Mapping[str, Agreement], counted: Counted) -> dict[str, Json]:
+        """In the JSON report also: agreement of each structure, and volumes of each case."""
         rows: list[Json] = [
             {"case": case, "label": label, "truth": truth, "pred": pred}
             for case, volumes in zip(counted.ids(), counted.total["cases"].tolist(), strict=True)
             for label, (truth, pred) in zip(self.structures, volumes, strict=True)
         ]
         return {
-            "title": f"{self._noun.capitalize()}s",
-            "scores": [column.name for column in table.columns],
-            "note": self._note(),
             "unit": self.unit,
             "agreement": {
                 name: {k: [*v] if isinstance(v, tuple) else v for k, v in entry._asdict().items()}
