@@ -21,17 +21,14 @@ from segiou.masks.sources.annotations import (
     Annotations as Annotations,
 )
 from segiou.masks.sources.archives import ArchiveFolder as ArchiveFolder
-from segiou.masks.sources.folders import (
-    LocalFolder as LocalFolder,
-    RemoteFolder as RemoteFolder,
-    Source as Source,
-)
+from segiou.masks.sources.folders import LocalFolder as LocalFolder, Source as Source
 from segiou.masks.sources.opening import open_source as open_source
 from segiou.masks.sources.pairing import (
     Pair as Pair,
     Pairing as Pairing,
     pair_folders as pair_folders,
 )
+from segiou.masks.sources.remote import RemoteFolder as RemoteFolder
 from segiou.masks.windows import (
     FileMask as FileMask,
     ResizedMask as ResizedMask,

@@ -27,9 +27,11 @@ from segiou.masks.sources.class_files import (
     undeclared_files,
     unmatched_files,
 )
-from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, is_pattern
+from segiou.masks.sources.folders import LocalFolder, Source
 from segiou.masks.sources.opening import adjusted, is_array_name, open_source
 from segiou.masks.sources.pairing import Pairing
+from segiou.masks.sources.patterns import is_pattern
+from segiou.masks.sources.remote import RemoteFolder
 from segiou.measures.mask_pair import Masks
 from segiou.measures.registry import plans_of, with_defaults
 from segiou.metrics.protocols import Protocol, load_protocol

@@ -15,7 +15,8 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.finding import RASTER_SUFFIXES
 from segiou.masks.raw_mask import MaskError, RawMask, image_shape
 from segiou.masks.read import open_windowed, to_labels
-from segiou.masks.sources.folders import LocalFolder, RemoteFolder, Source, stable_stamp, stamp_of
+from segiou.masks.sources.folders import LocalFolder, Source, stable_stamp, stamp_of
+from segiou.masks.sources.remote import RemoteFolder
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, resized
 
 if TYPE_CHECKING:

@@ -157,7 +157,7 @@ def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
             raise ImportError(msg)
         return original(name, *rest)
 
-    from segiou.masks.sources import folders as sources
+    from segiou.masks.sources import remote as sources
 
     monkeypatch.setattr(sources, "import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'segiou\[remote\]'"):

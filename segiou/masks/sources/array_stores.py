@@ -19,15 +19,8 @@ from segiou.masks.finding import check_found, is_mask, is_zarr, split_ending, un
 from segiou.masks.formats.numpy_files import whole_labels
 from segiou.masks.raw_mask import MaskError, RawMask, damage
 from segiou.masks.read import WHOLE_PIXELS
-from segiou.masks.sources.folders import (
-    MOST_MASKS,
-    Source,
-    check_links,
-    check_number,
-    first_files,
-    matches,
-    stamp_of,
-)
+from segiou.masks.sources.folders import MOST_MASKS, Source, check_number, first_files, stamp_of
+from segiou.masks.sources.patterns import check_links, matches
 from segiou.masks.windows import FileMask, unread
 
 #: Name of the mask of a store that is a single array.

@@ -15,15 +15,9 @@ from segiou.masks.finding import MASK_SUFFIXES, UNSUPPORTED, is_zarr, split_endi
 from segiou.masks.formats.nifti_pairs import as_header
 from segiou.masks.reading import STACKED, Reading
 from segiou.masks.sources.adjusted import AdjustedSource
-from segiou.masks.sources.folders import (
-    LocalFolder,
-    PatternFolder,
-    RemoteFolder,
-    Source,
-    first_files,
-    is_pattern,
-    matches,
-)
+from segiou.masks.sources.folders import LocalFolder, Source, first_files
+from segiou.masks.sources.patterns import PatternFolder, is_pattern, matches
+from segiou.masks.sources.remote import RemoteFolder
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:

@@ -10,8 +10,9 @@ from pathlib import Path
 from segiou._support.files import Stamp
 from segiou.masks.finding import check_found
 from segiou.masks.raw_mask import RawMask
-from segiou.masks.sources.folders import Source, is_pattern, matches
+from segiou.masks.sources.folders import Source
 from segiou.masks.sources.opening import open_source
+from segiou.masks.sources.patterns import is_pattern, matches
 
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
