@@ -170,18 +170,13 @@ def _table_labels(path: Path) -> LabelSet:
     rows: list[Row] = []
     for number, row in enumerate(table):
         try:
-            color: Any = (
-                None if None in rgb else tuple(integer_in(row[head]) for head in rgb if head)
-            )
-            if code is not None:
-                color = row[code].strip()
+            color: Any = None if None in rgb else tuple(integer_in(row[h]) for h in rgb if h)
+            color = color if code is None else row[code].strip()
             class_value = number if value is None else integer_in(row[value])
         except (TypeError, ValueError) as error:
             msg = f"row {number + 2}: expected integers, got {[*row.values()]!r:.80}"
             raise ValueError(msg) from error
-        rows.append(
-            (row[name].strip(), class_value, color or (row[code].strip() if code else None))
-        )
+        rows.append((row[name].strip(), class_value, color))
     return label_set_of(folder_title(path), rows, path.name, is_of_colors=value is None)
 
 

@@ -342,3 +342,17 @@ def test_command_prints_a_label_file_as_toml(tmp_path, capsys):
     toml = named(tmp_path, "coco.toml", capsys.readouterr().out)
     assert segiou.load_labels(toml) == segiou.load_labels(path)
     assert main(["labelsets", "ade20k", "--from", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "name,value\nroad,1\n,2\n"),
+        ("a.csv", "value,name\n1,road\n2\n"),
+        ("a.json", '{"id2label": {"1": "road", "2": " "}}'),
+    ],
+)
+def test_a_class_without_a_name_is_refused(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=rf"{name}: the class of value 2 has no name; name it"):
+        segiou.load_labels(tmp_path / name)
