@@ -218,7 +218,7 @@ class Intervals(OverUnits, Finding):
     resamples, seed : int or None
         None if nothing was drawn.
     unit : {"image", "group", "sequence", "batch"}
-        Unit that is left out or resampled.
+        Unit that is omitted or resampled.
     units : int
         Number of units.
     overall : Interval

@@ -29,7 +29,7 @@ def median_limits(values: ArrayLike, *, level: float = 0.95) -> tuple[float, flo
     Parameters
     ----------
     values : array_like, shape (N,)
-        One value per case; NaN values are left out, infinite ones are not.
+        One value per case; NaN values are skipped, infinite ones are not.
     level : float
         Between 0 and 1.
 
@@ -85,7 +85,7 @@ def worst_mean_limits(
     Parameters
     ----------
     values : array_like, shape (N,)
-        Scores in [0, 1], one per case; NaN values are left out.
+        Scores in [0, 1], one per case; NaN values are skipped.
     percent : float
         Share of the cases, above 0 and at most 100.
     level : float

@@ -238,7 +238,7 @@ def power(
     target: float = 0.8,
     detect: float | None = None,
 ) -> Power:
-    """Difference that a comparison can detect, and the units it takes to detect another.
+    """Detectable difference of a comparison, and the units needed to detect another one.
 
     A true difference δ is significant with the probability T_ν(δ / e − t) for the error e, which
     is the reach of the interval divided by Student's t at the level, and ν degrees of freedom.

@@ -55,7 +55,7 @@ def are_too_few(kind: str, number: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Assignment of images to units, which are left out, resampled and permuted.
+    """Assignment of images to units, which are omitted, resampled or permuted.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ def compare_raters(
     read_palette: ReadPalette | None = None,
     on_case: Callable[[RaterCase], object] | None = None,
 ) -> RaterAgreement:
-    """Score how well several raters agree, and whether a model agrees with them as well.
+    """Score the agreement of several raters, and of a model with them.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class RaterAgreement(Finding):
     level : float
         Level of the intervals.
     unit : {"image", "group"}
-        Unit that is left out for intervals: the case, or a group of cases.
+        Unit that is omitted for intervals: the case, or a group of cases.
     agreement : Estimate
         Mean share of pairs of experts that agree on a pixel.
     unanimity : Estimate

@@ -33,7 +33,7 @@ _NAMED, _LISTED = 3, 100
 
 @dataclass(frozen=True, slots=True)
 class ImageCaution:
-    """Images that a reader should look at before the scores.
+    """Images to check before reading the scores.
 
     Attributes
     ----------

@@ -352,7 +352,7 @@ def _footer(report: Report, *, detail: bool) -> Iterable[str]:
         yield f"class scores are averaged over {image}s, as the protocol averages them; {pooled}"
     if report.protocol.name in _FOREGROUND and report.include[0]:
         first = report.class_names[0]
-        excludes = f"which this protocol leaves out; use --exclude {first}"
+        excludes = f"which this protocol excludes; use --exclude {first}"
         yield f"the mean includes {first}, {excludes}"
     if clusters := clusters_of(report.provenance):
         yield f"clusters: {clusters}"

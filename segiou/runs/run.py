@@ -134,7 +134,7 @@ class Run(RunCounts):
         Parameters
         ----------
         protocol : Protocol or str, optional
-            The protocol whose ignored pixels are left out; the run's own by default.
+            The protocol whose ignored pixels are excluded; the run's own by default.
         long : bool
             One row per image, structure and score instead of one per image: case,
             structure, score, value, unit, and a note where the value is undefined
@@ -247,7 +247,7 @@ class Run(RunCounts):
         return slices(self, by=by, columns=columns, metric=metric, **options)
 
     def suspects(self, **options: Any) -> Any:
-        """Rank the regions, or images, whose truth to review first.
+        """Rank regions or images by how suspicious their truth masks are.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Run(RunCounts):
         return self._part([i for i, id in enumerate(self.ids) if id in wanted])
 
     def excluding(self, classes: int | str | Iterable[int | str]) -> Run:
-        """The same counts with further classes left out of the means.
+        """The same counts with further classes excluded from the means.
 
         Parameters
         ----------

@@ -84,7 +84,7 @@ class RunCounts(Drawable):
         return known
 
     def _progress(self) -> str:
-        """How far an unfinished run has come; masks without a partner are no pairs."""
+        """Progress of an unfinished run; masks without a partner are not pairs."""
         scored, expected = len(self), self._header.expected
         if expected is None:
             return f"{scored} pairs are scored"

@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 
 
 def match_clusters(matrix: ArrayLike, how: Match = "hungarian") -> NDArray[np.intp]:
-    """The class of each cluster, from the pixels of each class and cluster.
+    """Match clusters to classes by their numbers of common pixels.
 
     Parameters
     ----------

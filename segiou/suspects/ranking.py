@@ -60,7 +60,7 @@ def find_suspects(
     random_sample: int | None = None,
     seed: int = 0,
 ) -> Suspects:
-    """Rank the regions, or images, whose truth to review first.
+    """Rank regions or images by how suspicious their truth masks are.
 
     A region is a connected set of pixels with one label and a different prediction.
     Its score, share · √(extent · whole) · margin², is high if most pixels that are

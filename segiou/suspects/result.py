@@ -106,7 +106,7 @@ class ImageScore(NamedTuple):
 
 
 class ClassPair(NamedTuple):
-    """Two classes that are confused in several regions: a rule of the annotation may differ.
+    """Two classes that are confused in several regions, perhaps by another annotation rule.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Reviewed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Suspects(Finding):
-    """Regions and images whose truth to review first, of :func:`segiou.find_suspects`.
+    """Regions and images to review first, from :func:`segiou.find_suspects`.
 
     Attributes
     ----------

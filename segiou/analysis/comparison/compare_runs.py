@@ -305,7 +305,7 @@ class _Compared:
     excluded: dict[str, str]
     """Classes that the means of all models skip, with the reasons."""
     uncommon: dict[str, Any]
-    """Attributes of classes that the means leave out."""
+    """Attributes of classes that the means exclude."""
 
     @property
     def is_drawn(self) -> bool:

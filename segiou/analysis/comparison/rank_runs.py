@@ -87,7 +87,7 @@ def rank(
         and ``"median"`` of their scores or ranks.
     missing : "error", "drop" or float, optional
         What to do with images that lack a score of some model: raise an
-        error (the default), leave them out for this model, or replace them by
+        error (the default), skip them for this model, or replace them by
         a score. In ``"rank-then-aggregate"`` they rank last. Runs may lack
         images if this is set, or ranks are aggregated. An infinite distance, of
         a missed structure, is a score, but a replacement also replaces it.
@@ -291,7 +291,7 @@ class _Setup(NamedTuple):
     cases: Floats
 
     def contest(self, scored: _Scored, *, in_cases: bool) -> tuple[Contest, Common]:
-        """Values of the models by one score, and the classes that they leave out."""
+        """Values of the models by one score, and the classes that they exclude."""
         if in_cases:
             scored, common = scored.restricted
             return self.case_contest(scored), common

@@ -114,11 +114,11 @@ class Ranking(OverUnits, Finding, Drawable):
     case_name, case_unit : str
         Their name and unit.
     uncommon_classes : tuple of str
-        Classes that some models score and others do not, which the values leave
-        out, as in a :class:`Comparison`.
+        Classes that only some of the models score, which the values exclude,
+        as in a :class:`Comparison`.
     protocol_scores : tuple of float
         The score of each model over all classes of the protocol, in the order of
-        ``names``, if classes are left out; empty for ranks by several scores.
+        ``names``, if classes are excluded; empty for ranks by several scores.
     dependence, block_length, independence, limit
         As for :class:`Comparison`.
     """
@@ -223,7 +223,7 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
 
 
 def _coverage(ranking: Ranking) -> str:
-    """The classes that the means leave out, and the means under the protocol."""
+    """The classes that the means exclude, and the means under the protocol."""
     covered = (
         "The means cover the classes that all models score, without "
         f"{text.classes(ranking.uncommon_classes)}."

@@ -49,8 +49,8 @@ class Difference:
         an adjustment and a bootstrap, the interval excludes 0 if and only if p < 1 − level.
     p_holm : float
         Holm-adjusted p: over the classes for a class, over the pairs of models
-        for the score. The largest p of the pairs of the best model holds for all of
-        them, because that it is best is one claim.
+        for the score. All pairs of the best model have the largest p of these pairs,
+        because "it is the best" is a single claim.
     units : int
         Units whose truth contains the class; for the score, all units.
     undefined_share : float
@@ -126,7 +126,7 @@ class PairComparison:
         The most influential images in favour of each model, strongest first.
     power : Power
     defined_for_one : tuple of str
-        Classes whose score is defined for one model only; the means leave them out.
+        Classes whose score is defined for one model only; the means exclude them.
     imbalance : ImbalanceDifference
         Pixel accuracy and mean IoU of the two models.
     images_differing : int
@@ -179,7 +179,7 @@ class Comparison(OverUnits, Finding, Drawable):
         Names of the models, in the given order.
     images : int
     unit : {"image", "group", "sequence", "batch"}
-        Unit that is left out or resampled, and permuted.
+        Unit that is omitted or resampled, and permuted.
     units : int
         Number of units.
     level : float
@@ -211,15 +211,15 @@ class Comparison(OverUnits, Finding, Drawable):
     stability : Ranking or None
         The ranking with its stability, of more than two models.
     excluded_classes : mapping of str to str
-        Classes that the means of all models leave out, with the reason: ``"excluded"`` by the
+        Classes that the means of all models exclude, with the reason: ``"excluded"`` by the
         options or the protocol, or ``"absent"``.
     uncommon_classes : tuple of str
-        Classes that some models score and others do not, which the means leave
-        out. A class that the truth lacks counts 0 for a model that predicts it
+        Classes that only some of the models score, which the means
+        exclude. A class that the truth lacks counts 0 for a model that predicts it
         and is skipped for the others.
     protocol_scores : tuple of float
         The score of each model over all classes of the protocol, if classes are
-        left out.
+        excluded.
     is_matched : bool
         Whether clusters of a model were matched to classes, which tests treat as fixed.
     """

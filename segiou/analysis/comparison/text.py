@@ -53,7 +53,7 @@ def caution(comparison: Comparison, pair: PairComparison) -> Caution | None:
 
 
 def coverage(comparison: Comparison, pair: PairComparison) -> str:
-    """The classes of the means if some are left out, and the means under the protocol."""
+    """The classes of the means if some are excluded, and the means under the protocol."""
     if not comparison.uncommon_classes or not comparison.protocol_scores:
         return ""
     scores = dict(zip(comparison.names, comparison.protocol_scores, strict=True))

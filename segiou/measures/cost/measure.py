@@ -106,7 +106,7 @@ def _checked(costs: Any) -> tuple[Cost, ...]:
 
 
 def _read(path: Path) -> tuple[Cost, ...]:
-    """The costs of a table, whose first column has the true classes; empty cells are left out."""
+    """The costs of a table, whose first column has the true classes; empty cells are skipped."""
     costs: list[Cost] = []
     for row in file_rows(path):
         (_, true), *cells = row.items()

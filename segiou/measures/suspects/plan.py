@@ -42,7 +42,7 @@ class SuspectOptions(Measure):
     """Share of the truth in connected regions that are predicted as a different class.
 
     The eight largest regions of each pair of classes are kept per image, so that
-    :func:`segiou.find_suspects` ranks the regions whose truth to review first.
+    :func:`segiou.find_suspects` ranks the regions to review first.
 
     Examples
     --------

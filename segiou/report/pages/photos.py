@@ -24,7 +24,7 @@ _FIRST_CHANNEL = "_0000"
 
 @dataclass(frozen=True, slots=True)
 class ImageMatch:
-    """Which files of a folder belong to the images of a run.
+    """Files of a folder that belong to the images of a run.
 
     Attributes
     ----------

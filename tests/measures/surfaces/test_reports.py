@@ -79,7 +79,7 @@ def test_the_table_has_mean_dice_and_says_what_a_protocol_is_about():
     assert "applies to means only" not in patients("model_a").report().to_text()
     assert "--exclude background" not in text
     whole = patients("model_a", boundary=None).report("nnunet").to_text(width=200)
-    assert "includes background, which this protocol leaves out; use --exclude background" in whole
+    assert "includes background, which this protocol excludes; use --exclude background" in whole
 
 
 def test_a_structure_that_no_case_has_is_not_listed():
