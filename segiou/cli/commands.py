@@ -82,7 +82,8 @@ def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
 
 def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
-    from segiou.cli.output import write_panel
+    from segiou.analysis.comparison.model_table import compare_scores
+    from segiou.cli.output import write_finding, write_panel
 
     inputs.check_findings(parsed)
     recipes = _recipes(parsed) if parsed.recipes else None
@@ -111,7 +112,9 @@ def compare(parsed: argparse.Namespace) -> int:
     if parsed.table or parsed.sentence:
         _tabulate(runs, recipes, metrics, parsed, options)
     elif len(metrics) > 1:
-        _compare_scores(runs, metrics, parsed, options)
+        several = compare_scores(*runs, metrics=metrics, **options)
+        inputs.note_undrawn(parsed, several.comparisons)
+        write_finding(several, parsed)
     else:
         _compare_score(runs, recipes, metrics[0], parsed, options)
     write_panel(runs, parsed, [*recipes] if recipes else options["names"])
@@ -146,18 +149,6 @@ def _tabulate(
         lines = [line for comparison in found.comparisons for line in prose_parts(comparison)]
         parts, data["sentences"] = [*parts, GAP, *lines], [line.text for line in lines]
     write_finding(found, parsed, data=data, parts=parts)
-
-
-def _compare_scores(
-    runs: Sequence[Run], metrics: list[str], parsed: argparse.Namespace, options: dict[str, Any]
-) -> None:
-    """Compare by several scores."""
-    from segiou.analysis.comparison.model_table import compare_scores
-    from segiou.cli.output import write_finding
-
-    several = compare_scores(*runs, metrics=metrics, **options)
-    inputs.note_undrawn(parsed, several.comparisons)
-    write_finding(several, parsed)
 
 
 def _compare_score(

@@ -83,25 +83,31 @@ def _scored(run: Run, parsed: argparse.Namespace) -> _Scored:
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
-    models = inputs.baseline_and(run, parsed) if parsed.baseline else None
-    change = None if models is None else _change_of(models, parsed)
+    change, of_change = _change_of(run, parsed) if parsed.baseline else (None, [])
+    results = _threshold_results(run, report, parsed) + of_change
     return _Scored(
-        run,
-        report,
-        _threshold_results(run, report, parsed) + _changes(models, change, parsed),
-        change,
-        slices_of([run], parsed) if parsed.slices else None,
+        run, report, results, change, slices_of([run], parsed) if parsed.slices else None
     )
 
 
-def _change_of(models: tuple[Run, Run], parsed: argparse.Namespace) -> Comparison:
-    """The comparison of the baseline with a run; its interval agrees with p, as gates need."""
+def _change_of(run: Run, parsed: argparse.Namespace) -> tuple[Comparison, list[ThresholdResult]]:
+    """The comparison with the baseline, whose interval agrees with p, and its thresholds."""
     from segiou.analysis.comparison.compare_runs import compare
     from segiou.analysis.comparison.text import BASELINE
 
-    protocol = parsed.protocol or models[1].protocol
+    models = inputs.baseline_and(run, parsed)
+    protocol = parsed.protocol or run.protocol
     how = inputs.resampling(parsed) | {"method": "permutation"}
-    return compare(*models, protocol=protocol, **how, names=BASELINE)
+    change = compare(*models, protocol=protocol, **how, names=BASELINE)
+    results: list[ThresholdResult] = []
+    if parsed.slices and parsed.fail_if_worse_slice is not None:
+        from segiou.cli.slice_thresholds import not_worse_slices
+
+        results += not_worse_slices(*models, parsed)
+    if parsed.fail_if_worse is not None:
+        margin = float(parsed.fail_if_worse)
+        results.append(not_worse(change, margin, confident=parsed.confident))
+    return change, results
 
 
 def _threshold_results(
@@ -115,23 +121,6 @@ def _threshold_results(
         from segiou.cli.slice_thresholds import slice_results
 
         results += slice_results(run, thresholds, parsed)
-    return results
-
-
-def _changes(
-    models: tuple[Run, Run] | None, change: Comparison | None, parsed: argparse.Namespace
-) -> list[ThresholdResult]:
-    """The results of thresholds of changes from the baseline."""
-    results: list[ThresholdResult] = []
-    if models is None or change is None:
-        return results
-    if parsed.slices and parsed.fail_if_worse_slice is not None:
-        from segiou.cli.slice_thresholds import not_worse_slices
-
-        results += not_worse_slices(*models, parsed)
-    if parsed.fail_if_worse is not None:
-        margin = float(parsed.fail_if_worse)
-        results.append(not_worse(change, margin, confident=parsed.confident))
     return results
 
 

@@ -155,5 +155,5 @@ def _check_folder(what: str, folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        msg = f"{what}: cannot write to {folder}: {error.strerror}"
+        msg = f"{what}: cannot write to {folder}: {error.strerror}; choose another folder"
         raise ValueError(msg) from error
