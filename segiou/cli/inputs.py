@@ -17,6 +17,7 @@ from segiou._support.text import listed, nouns, plural, without_credentials
 from segiou.cli.console import note, progress_bar
 from segiou.cli.needs import THRESHOLDS
 from segiou.cli.options import names_by_heading, option_of
+from segiou.cli.paths import is_run_file as is_run_file
 from segiou.cli.thresholds import (
     Threshold,
     check_percent,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from segiou.measures.plan import Plan
 
 _SHARE = re.compile(r"(.+?)=([0-9]*\.?[0-9]+%?)(?:,|$)")
-_SQLITE = b"SQLite format 3\0"
 
 
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
@@ -133,15 +133,6 @@ def note_undrawn(parsed: argparse.Namespace, resampled: Sequence[OverUnits]) -> 
         is_drawn = any(getattr(finding, name) is not None for finding in resampled)
         if is_given and resampled and not is_drawn and not parsed.quiet:
             note(f"{option_of(name)} has no effect without --method percentile or bca")
-
-
-def is_run_file(path: str) -> bool:
-    """Whether a path is an SQLite file, which may be a run file."""
-    try:
-        with Path(path).expanduser().open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
 
 
 def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:

@@ -21,6 +21,7 @@ _OUTPUTS = (
     *("output", "propose", "html", "panel", "per_image", "per_case", "junit", "problems", "run"),
     *_FOLDERS,
 )
+_SQLITE = b"SQLite format 3\0"
 _FIGURES = [".pdf", ".png", ".svg"]
 _MASKS = ("truth", "pred", "roi", "images", "dir", "rater", "model", "path")
 _INPUTS = (
@@ -38,29 +39,45 @@ def check_paths(parsed: argparse.Namespace) -> None:
         check_local(parsed.run)
     taken = {os.path.realpath(path): str(path) for path in _input_paths(parsed)}
     for name in _OUTPUTS:
-        text = getattr(parsed, name, None)
-        if text is None:
-            continue
-        option = option_of(name)
-        _check_output(name, f"{option} {text}", text)
-        full = os.path.realpath(Path(text).expanduser())
-        is_folder = _is_folder(name, text)
-        lost = taken.get(full) if is_folder else _overwritten(full, taken)
-        if lost and not (is_device(full) or (is_folder and Path(full).is_dir())):
-            msg = f"{option} {text}: would overwrite {lost}; choose a different path"
-            raise ValueError(msg)
-        if is_folder:
-            _check_output_folder(f"{option} {text}", full, parsed)
-            if name == "html":
-                from segiou._support.output_folder import OutputFolder
-
-                OutputFolder(text, overwrite=parsed.overwrite).checked("index.html")
-            continue
-        taken[full] = f"what {option} writes"
+        if (text := getattr(parsed, name, None)) is not None:
+            _check_overwriting(name, text, taken, parsed)
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():
         msg = f"--images {images}: not a folder"
         raise ValueError(msg)
+
+
+def _check_overwriting(
+    name: str, text: str, taken: dict[str, str], parsed: argparse.Namespace
+) -> None:
+    """ValueError for an output that cannot be written, or has the place of another file."""
+    what = f"{option_of(name)} {text}"
+    _check_output(name, what, text)
+    full, is_folder = os.path.realpath(Path(text).expanduser()), _is_folder(name, text)
+    lost = taken.get(full, "") if is_folder else _overwritten(full, taken)
+    is_free = is_device(full) or (is_folder and Path(full).is_dir())
+    if not (lost or is_free or name == "run" or parsed.name_of_command == "merge"):
+        lost = "a run file" if is_run_file(full) else ""
+    if lost and not is_free:
+        msg = f"{what}: would overwrite {lost}; choose a different path"
+        raise ValueError(msg)
+    if not is_folder:
+        taken[full] = f"what {option_of(name)} writes"
+        return
+    _check_output_folder(what, full, parsed)
+    if name == "html":
+        from segiou._support.output_folder import OutputFolder
+
+        OutputFolder(text, overwrite=parsed.overwrite).checked("index.html")
+
+
+def is_run_file(path: str | Path) -> bool:
+    """Whether a path is an SQLite file, which may be a run file."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def _is_folder(name: str, text: str) -> bool:

@@ -68,6 +68,13 @@ class TestFiles:
         assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_file_is_replaced_by_no_report(capsys, tmp_path):
+    old = tmp_path / "old.sqlite"
+    old.write_bytes(b"SQLite format 3\0")
+    said = refused(capsys, [*NOWHERE, "--per-image", old])
+    assert f"--per-image {old}: would overwrite a run file; choose a different path" in said
+
+
 def test_one_file_for_two_outputs(capsys, tmp_path):
     files = ["--html", tmp_path / "r.html", "--output", tmp_path / "." / "r.html"]
     assert "would overwrite what --output writes" in refused(capsys, [*NOWHERE, *files])
