@@ -20,7 +20,6 @@ from segiou.masks.raw_mask import VOLUME_SUFFIXES, MaskError
 from segiou.masks.read import from_bytes
 from segiou.masks.reading import OBJECT, OF_VOLUMES, Reading
 from segiou.masks.sources.adjusted import AdjustedSource, is_one_file, place_of
-from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
 from segiou.masks.sources.class_files import (
     BACKGROUND,
     ClassMasks,
@@ -359,6 +358,8 @@ def _has_arrays(pairing: Pairing) -> bool:
 
 def _check_no_stores(sources: Iterable[Source]) -> None:
     """Raise a DataError for volumes in a store, whose arrays of three axes are images."""
+    from segiou.masks.sources.array_stores import ArrayStore, StoreFolder
+
     for source in sources:
         if isinstance(source, (ArrayStore, StoreFolder)):
             text = (
