@@ -468,8 +468,7 @@ class PixelAccumulator(TableAccumulator):
         protocol : Protocol or str, default "segiou"
             How means are computed.
         """
-        chosen = load_protocol(protocol)
-        return self.report(chosen)._mean(metrics.iou).value
+        return self.report(protocol)._mean(metrics.iou).value
 
     def mean_dice(self, protocol: Protocol | str = "segiou") -> float:
         """Mean Dice over the classes that are not excluded, under a protocol.
@@ -479,8 +478,7 @@ class PixelAccumulator(TableAccumulator):
         protocol : Protocol or str, default "segiou"
             How means are computed.
         """
-        chosen = load_protocol(protocol)
-        return self.report(chosen)._mean(metrics.dice).value
+        return self.report(protocol)._mean(metrics.dice).value
 
     def mean_accuracy(self) -> float:
         """Mean recall over the classes that are not excluded."""

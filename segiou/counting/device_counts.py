@@ -183,11 +183,8 @@ class CodeTables:
 
     def _undeclared(self, truth: tuple[Any, Any], pred: tuple[Any, Any]) -> Any:
         """The largest undeclared values of truth and of prediction, as maxima of a count."""
-        ops, classes, ((values, t), (others, p)) = (
-            self.ops,
-            self.encoding.num_classes,
-            (truth, pred),
-        )
+        ops, classes = self.ops, self.encoding.num_classes
+        (values, t), (others, p) = truth, pred
         where, none = ops.xp.where, self.encoding.truth.undeclared
         maxima = [ops.largest(where(t == none, values, NONE_MET))] * NUM_MAXIMA
         if others is not None:

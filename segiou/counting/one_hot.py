@@ -58,10 +58,10 @@ def check_label_maps(truth: Any, pred: Any, num_classes: int) -> None:
     axes = _class_axes(shape, num_classes)
     if not axes:
         return
-    if num_classes == 2:
-        _check_two_classes(shape, axes, truth, with_dimensions_of(truth, pred))
-        return
     pred = with_dimensions_of(truth, pred)
+    if num_classes == 2:
+        _check_two_classes(shape, axes, truth, pred)
+        return
     sides = [_host_array(truth, "truth"), _host_array(pred, "pred")]
     if sides[1].shape != shape or not all(map(is_binary, sides)):
         return

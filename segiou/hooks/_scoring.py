@@ -69,7 +69,7 @@ class Scoring(ABC):
     def __init__(self, scores: Scores, options: TorchOptions) -> None:
         #: The requested scores: a single name, or several.
         self.scores: str | tuple[str, ...] = scores if isinstance(scores, str) else _names(scores)
-        self.names: tuple[str, ...] = (scores,) if isinstance(scores, str) else _names(scores)
+        self.names = (self.scores,) if isinstance(self.scores, str) else self.scores
         axis, upsample = options.get("axis", 1), options.get("upsample")
         self.axis = None if axis is None else check_integer("axis", axis)
         self.upsample = upsample

@@ -67,20 +67,10 @@ def class_calibration(counts: NDArray[Any], bins: ScoreBins, rows: int) -> Calib
 def _calibration(
     counts: NDArray[Any], sums: Floats, bins: ScoreBins, rows: int, squared: float
 ) -> Calibration:
-    pixels, confidence, accuracy = diagram(counts, sums, bins, rows)
-    ece, mce, ace = (float(x) for x in errors(pixels, confidence, accuracy))
-    edges = np.arange(rows + 1) / rows
-    nothing = not pixels.any()
-    return Calibration(
-        ece=ece,
-        mce=mce,
-        ace=ace,
-        brier=np.nan if nothing else squared,
-        edges=edges,
-        pixels=pixels,
-        confidence=confidence,
-        accuracy=accuracy,
-    )
+    parts = diagram(counts, sums, bins, rows)
+    ece, mce, ace = map(float, errors(*parts))
+    known = squared if parts[0].any() else np.nan
+    return Calibration(ece, mce, ace, known, np.arange(rows + 1) / rows, *parts)
 
 
 def diagram(

@@ -234,15 +234,11 @@ class ScoreHistogram(TableAccumulator, Drawable):
         scores = as_scores(with_dimensions_of(truth, scores, axis))
         truth = as_label_array(truth, "truth")
         check_axis(scores.shape, dtype_name(scores), axis, activation, self.num_classes)
-        if axis is None:
-            check_same_shape(truth, scores, ("truth", "scores"))
-            return self._counted(
-                self._codes(truth, mask), two_planes(scores, activation), activation
-            )
-        planes = np.moveaxis(scores, axis, 0)
-        if truth.shape == scores.shape:
-            return self._count_channels(np.moveaxis(truth, axis, 0), planes, activation, mask)
+        if axis is not None and truth.shape == scores.shape:
+            channels = np.moveaxis(truth, axis, 0), np.moveaxis(scores, axis, 0)
+            return self._count_channels(*channels, activation, mask)
         check_same_shape(truth, scores, ("truth", "scores"), argmax=axis)
+        planes = two_planes(scores, activation) if axis is None else np.moveaxis(scores, axis, 0)
         return self._counted(self._codes(truth, mask), planes, activation)
 
     def _count_into(self, cells: Ints, truth: Any, scores: Any, **options: Any) -> None:
