@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from forks import Forks
 from PIL import Image
 
 from segiou import ConfusionMatrix
@@ -123,7 +123,59 @@ def run_python():
             env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
         )
         assert done.returncode == 0, done.stderr[-4000:]
-        return json.loads(done.stdout.strip().splitlines()[-1])
+        return last_line(done.stdout)
+
+    return run
+
+
+def last_line(printed: str):
+    return json.loads(printed.strip().splitlines()[-1])
+
+
+#: What runs on torch, which takes 16 s to import. Hooks are not here: scripts import their own.
+FRAMEWORKS = (
+    *("torch", "torchmetrics", "lightning.pytorch", "accelerate", "transformers"),
+    *("ignite.engine", "ignite.distributed", "mmengine.runner"),
+)
+
+
+@pytest.fixture(scope="session")
+def with_torch(tmp_path_factory):
+    """A process that has imported these frameworks, and forks for each script."""
+    forks = Forks(tmp_path_factory.mktemp("torch"), *FRAMEWORKS)
+    yield forks
+    forks.close()
+
+
+@pytest.fixture(scope="session")
+def with_keras(tmp_path_factory):
+    """``with_keras(backend)`` is such a process with Keras, which has one backend per process."""
+
+    @cache
+    def forks(backend: str) -> Forks:
+        folder = tmp_path_factory.mktemp(backend)
+        made.append(Forks(folder, "keras", KERAS_BACKEND=backend))
+        return made[-1]
+
+    made: list[Forks] = []
+    yield forks
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def run_torch(with_torch):
+    """As `run_python`, with frameworks that are imported already."""
+    return lambda code, *arguments: last_line(*with_torch.run(code, *arguments))
+
+
+@pytest.fixture(scope="session")
+def run_keras(with_keras, need_keras):
+    """``run_keras(backend, code, *arguments)`` is as `run_python`, and skips as `need_keras`."""
+
+    def run(backend: str, code: str, *arguments: str):
+        need_keras(backend)
+        return last_line(*with_keras(backend).run(code, *arguments))
 
     return run
 
@@ -137,77 +189,36 @@ os._exit(0)
 """
 
 
-# Imports frameworks once, and runs a script in two forks; one that fails ends the other.
-FORKS = """
-import importlib, os, sys
-code, path, store, *modules = sys.argv[1:]
-for name in modules:
-    importlib.import_module(name)
-children = set()
-for rank in ("0", "1"):
-    child = os.fork()
-    if not child:
-        for number, end in ((1, "out"), (2, "err")):
-            flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
-            os.dup2(os.open(f"{store}-{rank}.{end}", flags), number)
-        os.environ.update(RANK=rank, LOCAL_RANK=rank)
-        sys.argv[1:] = path, store, rank, "2"
-        exec(code)
-    children.add(child)
-while children:
-    child, status = os.wait()
-    children.remove(child)
-    if status:
-        for other in children:
-            os.kill(other, 9)
-        os._exit(1)
-"""
-
-
 class TwoProcesses:
     """Run a script in two processes that know of each other; gives what the first printed."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, forks: Forks, folder: Path) -> None:
+        self.forks, self.folder = forks, folder
         self.last: list[dict] = []
 
-    def __call__(self, code: str, path: Path, *modules: str) -> list[dict]:
-        """Modules are imported before the processes part, once for both."""
+    def __call__(self, code: str, path: Path) -> list[dict]:
         with socket.socket() as free:
             free.bind(("localhost", 0))
             port = str(free.getsockname()[1])
-        store = self.folder / "store"
-        command = ["-W", "ignore", "-c", FORKS, code + END, path, store, "torch", *modules]
-        variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
-        done = subprocess.Popen(
-            [sys.executable, *map(str, command)],
-            env=os.environ | variables | {"OMP_NUM_THREADS": "1"},
-            start_new_session=True,
-            stderr=subprocess.PIPE,
-            text=True,
+        printed = self.forks.run(
+            code + END,
+            *(path, self.folder / "store", "{rank}", "2"),
+            ranks=2,
+            WORLD_SIZE="2",
+            MASTER_ADDR="localhost",
+            MASTER_PORT=port,
         )
-        try:
-            _, errors = done.communicate(timeout=240)
-        finally:
-            # One that waits for the other must not outlive the test.
-            with suppress(ProcessLookupError):
-                os.killpg(done.pid, signal.SIGKILL)
-        errors += "".join(
-            one.read_text()[-4000:] for one in sorted(self.folder.glob("store-*.err"))
-        )
-        assert done.returncode == 0, errors
-        lines = Path(f"{store}-0.out").read_text(encoding="utf-8").strip().splitlines()
-        printed = json.loads(lines[-1])
-        self.last = printed if isinstance(printed, list) else [printed]
+        found = last_line(printed[0])
+        self.last = found if isinstance(found, list) else [found]
         return self.last
 
 
 @pytest.fixture
-def run_two(tmp_path):
-    return TwoProcesses(tmp_path)
+def run_two(with_torch, tmp_path):
+    return TwoProcesses(with_torch, tmp_path)
 
 
 @pytest.fixture(scope="session")
-def run_two_once(tmp_path_factory):
+def run_two_once(with_torch, tmp_path_factory):
     """As `run_two`, for results that several tests share."""
-    return TwoProcesses(tmp_path_factory.mktemp("two"))
+    return TwoProcesses(with_torch, tmp_path_factory.mktemp("two"))

@@ -227,13 +227,12 @@ print(json.dumps([values, [row.tolist() for row in rows]]))
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
-def test_channels_of_keras(need_keras, run_python, backend):
+def test_channels_of_keras(run_keras, backend):
     import json
 
-    need_keras(backend)
     truth, scores = (np.concatenate(side).tolist() for side in zip(*batches(), strict=True))
     given = json.dumps([truth, scores, THRESHOLDS])
-    values, counts = run_python(f"INPUT = {given!r}\n{KERAS}", KERAS_BACKEND=backend)
+    values, counts = run_keras(backend, f"INPUT = {given!r}\n{KERAS}")
     wanted, mean = by_hand(THRESHOLDS)
     assert counts == wanted
     assert values["mean_iou"] == pytest.approx(mean, abs=1e-6)

@@ -227,11 +227,10 @@ print(json.dumps(out))
 
 @pytest.mark.gate
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
-def test_keras(backend, need_keras, run_python, tmp_path):
-    need_keras(backend)
+def test_keras(backend, run_keras, tmp_path):
     path = tmp_path / "scores.npz"
     np.savez(path, truth=TRUTH, logits=LOGITS, mask=MASK)
-    out = run_python(KERAS, str(path), KERAS_BACKEND=backend)
+    out = run_keras(backend, KERAS, str(path))
     assert out["same"] == [True] * 4
     expected = ScoreHistogram.from_state_dict(out["state"])
     calibration = expected.calibration()

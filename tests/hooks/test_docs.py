@@ -7,8 +7,6 @@ import importlib
 import importlib.util
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -47,7 +45,7 @@ def needed(code: str) -> list[str]:
     "name",
     [pytest.param(name, marks=needs_of("".join(each))) for name, each in examples().items()],
 )
-def test_the_examples_run(name, tmp_path, need):
+def test_the_examples_run(name, tmp_path, need, with_torch, with_keras):
     """Each in a namespace of its own, in one process, because frameworks take seconds to import."""
     each = examples()[name]
     code = "".join(each)
@@ -59,17 +57,12 @@ def test_the_examples_run(name, tmp_path, need):
         if importlib.util.find_spec(framework) is None:
             assert os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") != "1"
             pytest.skip(f"{framework} is not installed here")
-    environment = {"KERAS_BACKEND": "tensorflow" if "tensorflow" in needed(code) else "torch"}
+    if "keras" in code:
+        forks = with_keras("tensorflow" if "tensorflow" in needed(code) else "torch")
+    else:
+        forks = with_torch
     script = f"for code in {each!r}:\n    exec(code, {{'__name__': '__main__'}})\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    forks.run(script, cwd=tmp_path)
 
 
 def test_every_framework_has_an_example():

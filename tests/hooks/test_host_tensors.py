@@ -236,9 +236,9 @@ except TypeError as error:
 """
 
 
-def test_a_tensor_spread_over_processes_is_refused(need, run_python, tmp_path):
+def test_a_tensor_spread_over_processes_is_refused(need, run_torch, tmp_path):
     need("torch")
-    local, message = run_python(SPREAD, f"file://{tmp_path / 'store'}")
+    local, message = run_torch(SPREAD, f"file://{tmp_path / 'store'}")
     assert local == [[1, 0], [0, 3]]
     assert "DTensors are not supported; count to_local()" in message
 

@@ -26,9 +26,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
-def test_a_threshold_of_another_scale_in_keras(need_keras, run_python, backend):
-    need_keras(backend)
-    found = run_python(SCALE_OF_KERAS, KERAS_BACKEND=backend)
+def test_a_threshold_of_another_scale_in_keras(run_keras, backend):
+    found = run_keras(backend, SCALE_OF_KERAS)
     found = [[text.partition("so they ")[2] for text in texts] for texts in found]
     assert found == [
         [
@@ -66,9 +65,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("backend", ["jax"])
-def test_overlapping_channels_of_keras(need, run_python, backend):
-    need("jax")
-    found = run_python(CHANNELS_OF_KERAS, KERAS_BACKEND=backend)
+def test_overlapping_channels_of_keras(run_keras, backend):
+    found = run_keras(backend, CHANNELS_OF_KERAS)
     assert all("channels along axis -1" in text and "ChannelCounts(" in text for text in found)
 
 
@@ -100,9 +98,8 @@ print(json.dumps([ties, config == metric.get_config(), values]))
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
-def test_values_of_keras(need_keras, run_python, backend):
-    need_keras(backend)
-    ties, is_unchanged, found = run_python(VALUES_OF_KERAS, KERAS_BACKEND=backend)
+def test_values_of_keras(run_keras, backend):
+    ties, is_unchanged, found = run_keras(backend, VALUES_OF_KERAS)
     assert ties == [[12, 0, 0], [0, 0, 0], [0, 0, 0]]
     assert is_unchanged
     # Classes of 4e9 + 7 and 8 pixels: float32 rounds the first to a multiple of 256.
@@ -153,9 +150,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
-def test_empty_batches_and_wrong_shapes_of_keras(need_keras, run_python, backend):
-    need_keras(backend)
-    *empty, axis, weight = run_python(EMPTY_BATCHES_OF_KERAS, KERAS_BACKEND=backend)
+def test_empty_batches_and_wrong_shapes_of_keras(run_keras, backend):
+    *empty, axis, weight = run_keras(backend, EMPTY_BATCHES_OF_KERAS)
     assert empty == [[1, 0]] * 3
     assert axis == "axis=7 is out of range for channels of shape (4, 2, 3)"
     assert weight == "sample_weight must have shape (N,) or (4, 2), got (3,)"

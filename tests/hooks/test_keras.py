@@ -215,12 +215,11 @@ MODES = [
 
 
 @pytest.mark.parametrize(("backend", "mode"), MODES, ids=str)
-def test_fit_with_validation(backend, mode, need_keras, run_python, streets, tmp_path):
-    need_keras(backend)
+def test_fit_with_validation(backend, mode, run_keras, streets, tmp_path):
     path = tmp_path / "streets.npz"
     images = streets.images.transpose(0, 2, 3, 1)[:, ::2, ::2]
     np.savez(path, images=images, truth=streets.truth[:, ::2, ::2], names=np.array(streets.names))
-    out = run_python(FIT, str(path), json.dumps(mode), KERAS_BACKEND=backend)
+    out = run_keras(backend, FIT, str(path), json.dumps(mode))
     assert out["backend"] == backend
     # The compiled metric counted what the same network predicts, to the integer.
     assert out["matrix"] == out["exact"]
@@ -254,9 +253,8 @@ def check_scores(scores):
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
-def test_what_keras_users_give(backend, need_keras, run_python):
-    need_keras(backend)
-    out = run_python(INPUTS, KERAS_BACKEND=backend)
+def test_what_keras_users_give(backend, run_keras):
+    out = run_keras(backend, INPUTS)
     for name, (first, *others) in out["same"].items():
         assert np.sum(first[0]) > 0
         for other in others:
@@ -275,12 +273,11 @@ def test_what_keras_users_give(backend, need_keras, run_python):
         assert values == pytest.approx([expected] * 2, rel=1e-6, nan_ok=True), name
 
 
-def test_one_model_on_two_devices(need_keras, run_python, streets, tmp_path):
-    need_keras("tensorflow")
+def test_one_model_on_two_devices(run_keras, streets, tmp_path):
     path = tmp_path / "streets.npz"
     images, truth = streets.images.transpose(0, 2, 3, 1)[:, ::8, ::8], streets.truth[:, ::8, ::8]
     np.savez(path, images=images, truth=truth)
-    out = run_python(MIRRORED, str(path), KERAS_BACKEND="tensorflow")
+    out = run_keras("tensorflow", MIRRORED, str(path))
     expected = ConfusionMatrix(10, ignore=255).update(truth, np.array(out["pred"]))
     assert out["matrix"] == expected.matrix.tolist()
     assert out["ignored"] == expected.ignored

@@ -343,7 +343,7 @@ def test_two_devices(need, run_two, streets, tmp_path):
     np.savez(path, truth=streets.truth, pred=streets.pred, names=names, **several)
     alone = ConfusionMatrix(streets.names, ignore=255)
     alone.update(streets.truth[:5], streets.pred[:5])
-    (out,) = run_two(TWO_DEVICES, path, "lightning.pytorch")
+    (out,) = run_two(TWO_DEVICES, path)
     assert out["world"] == 2
     assert out["state"]["table"] == alone.state_dict()["table"]
     assert out["padded"] == alone.pixels * 6 // 5

@@ -282,12 +282,11 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_keras_gives_the_numbers_of_brute_force(backend, need_keras, run_python, tmp_path):
-    need_keras(backend)
+def test_keras_gives_the_numbers_of_brute_force(backend, run_keras, tmp_path):
     logits = np.moveaxis(LOGITS, 1, -1)
     np.savez(tmp_path / "data.npz", truth=TRUTH, logits=logits)
     arguments = str(tmp_path / "data.npz"), json.dumps([NAMES, SCORES])
-    found = run_python(KERAS, *arguments, KERAS_BACKEND=backend)
+    found = run_keras(backend, KERAS, *arguments)
     expected = brute_force(TRUTH, ARGMAX)
     assert len(found) == 10
     for form, values in found.items():

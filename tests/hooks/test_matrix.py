@@ -228,11 +228,10 @@ if rank == 0:
 
 
 @pytest.fixture(scope="session")
-def of_keras(need_keras, run_python):
-    need_keras("torch")
+def of_keras(run_keras):
     folders = json.dumps([str(Path(__file__).parent), str(IMPORTABLE)])
     several = [one for one in SITUATIONS if one != "resumed"]
-    return run_python(KERAS, folders, json.dumps(several), KERAS_BACKEND="torch")
+    return run_keras("torch", KERAS, folders, json.dumps(several))
 
 
 @pytest.fixture(scope="session")
@@ -241,10 +240,8 @@ def of_two(need, run_two_once):
         for module in MODULES.get(name, [name.lower()]):
             need(module)
     folders = json.dumps([str(Path(__file__).parent), str(IMPORTABLE)])
-    hooks = ("accelerate", "huggingface", "ignite", "lightning", "mmengine", "torchmetrics")
-    modules = [f"segiou.hooks.{name}" for name in hooks]
     code = f"IMPORTABLE = {folders!r}\n{PROCESSES}"
-    (found,) = run_two_once(code, IMPORTABLE, *modules)
+    (found,) = run_two_once(code, IMPORTABLE)
     return found
 
 

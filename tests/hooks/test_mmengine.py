@@ -189,10 +189,10 @@ def check_scores(scores, streets, pred):
 
 
 def test_a_real_runner_trains_validates_and_keeps_the_best(
-    need, run_python, streets, path, tmp_path
+    need, run_torch, streets, path, tmp_path
 ):
     need("mmengine.runner")  # which wants OpenCV, too
-    out = run_python(RUNNER, str(path), str(tmp_path / "store"), "0", "1")
+    out = run_torch(RUNNER, path, tmp_path / "store", "0", "1")
     first, second = out["scores"]
     assert first == second
     check_scores(first, streets, np.load(tmp_path / "pred.npy"))

@@ -185,10 +185,9 @@ print(json.dumps({"ties": ties, "both": both, "errors": errors, "again": [*again
 
 
 @pytest.mark.parametrize("backend", ["torch"])
-def test_keras_names_precede_the_keys(backend, need_keras, run_python):
-    need_keras(backend)
+def test_keras_names_precede_the_keys(backend, run_keras):
     arguments = json.dumps(TRUTH.tolist()), json.dumps(PRED.tolist())
-    out = run_python(KERAS, *arguments, KERAS_BACKEND=backend)
+    out = run_keras(backend, KERAS, *arguments)
     both = out["both"]
     assert both["mean_iou"] == pytest.approx(ALL)
     assert both["mean_iou_foreground"] == pytest.approx(FOREGROUND)
