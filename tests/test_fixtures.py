@@ -35,7 +35,7 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     # The script imports its neighbours, as `python fixtures/make.py` lets it.
     environment.pop("PYTHONSAFEPATH")
-    subprocess.run(command, check=True, env=environment, timeout=300)
+    subprocess.run(command, check=True, env=environment, timeout=600)
     return folder
 
 

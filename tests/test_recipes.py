@@ -107,7 +107,7 @@ def test_recipes_run_as_printed(page, workplace):
             words = [sys.executable, "recipe.py"]
         else:
             words = ["bash", "-eo", "pipefail", "-c", text]
-        done = subprocess.run(words, env=workplace, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(words, env=workplace, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, text + done.stderr
 
 

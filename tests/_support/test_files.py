@@ -28,7 +28,7 @@ def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path):
     reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
     reader.start()
     write_whole(pipe, "text")
-    reader.join(timeout=10)
+    reader.join(timeout=600)
     assert got == ["text"]
     assert pipe.is_fifo()
 

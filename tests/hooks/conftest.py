@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from forks import Forks
+from forks import LIMIT_SECONDS, Forks
 from PIL import Image
 
 from segiou import ConfusionMatrix
@@ -119,7 +119,7 @@ def run_python():
             [sys.executable, "-W", "ignore", "-c", code, *arguments],
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=LIMIT_SECONDS,
             env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
         )
         assert done.returncode == 0, done.stderr[-4000:]

@@ -309,7 +309,7 @@ def test_ctrl_c_ends_a_measure_that_hangs(install, folders, tmp_path, engine):
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, noted = process.communicate(timeout=60)
+    _, noted = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "did not finish, probably because of measure 'sizes' of pack-sizes 1.0" in noted
 

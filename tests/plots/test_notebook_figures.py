@@ -39,7 +39,7 @@ def test_a_cell_shows_each_figure_once(tmp_path, monkeypatch):
     cells = [nbformat.v4.new_code_cell(source) for source in (MAKE, *CELLS)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(tmp_path)}}
-    client = nbclient.NotebookClient(notebook, timeout=120, resources=resources)
+    client = nbclient.NotebookClient(notebook, timeout=600, resources=resources)
     client.km = client.create_kernel_manager()
     client.km.kernel_spec.argv[0] = sys.executable
     client.execute()
