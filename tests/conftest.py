@@ -7,13 +7,14 @@ import os
 import sqlite3
 import sys
 from collections import defaultdict
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 import segiou
 from segiou import read_mask
@@ -39,6 +40,26 @@ settings.register_profile("gate", deadline=None, max_examples=50)
 def pytest_configure(config):
     """Draw fewer random examples in plain pytest than in the gate."""
     settings.load_profile("plain" if config.getoption("markexpr") == "not gate" else "gate")
+
+
+class ByFile(LoadFileScheduling):
+    """Run the files of the hooks in two processes, because each imports frameworks for a minute."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        if not file.startswith("tests/hooks/"):
+            return file
+        return "hooks with Keras" if has_keras(file) else "hooks"
+
+
+@cache
+def has_keras(file):
+    text = (Path(__file__).parents[1] / file).read_text(encoding="utf-8")
+    return "run_keras" in text or "with_keras" in text
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def leave_cases_to_the_gate(items):
