@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from itertools import chain
@@ -11,13 +12,16 @@ from typing import Any
 from segiou._support.arguments import check_path
 from segiou._support.files import is_file
 from segiou._support.optional import find_plugin, no_exit, plugin_names
-from segiou.masks.finding import MASK_SUFFIXES, UNSUPPORTED, is_zarr, split_ending
+from segiou.masks.finding import MASK_SUFFIXES, is_zarr, split_ending
 from segiou.masks.formats.nifti_pairs import as_header
 from segiou.masks.reading import STACKED, Reading
 from segiou.masks.sources.adjusted import AdjustedSource
 from segiou.masks.sources.folders import LocalFolder, Source, first_files
 from segiou.masks.sources.patterns import PatternFolder, is_pattern, matches
 from segiou.masks.sources.remote import RemoteFolder
+
+#: Extension of texts beside images.
+_TEXT = ".txt"
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
@@ -101,14 +105,17 @@ def _endings_in(place: Path) -> set[str]:
     """Extensions of some files and stores in a folder, or of all that match a pattern."""
     if not place.is_dir():
         return {_ending_of(Path(path)) for path in matches(str(place))}
-    files = [Path(name) for name in first_files(place)]
-    folders = {folder for file in files for folder in file.parents if place in folder.parents}
+    files = first_files(place)
     # The system may list all images of a folder before their text files.
-    beside = {end for end in UNSUPPORTED for file in files[:1] if is_file(file.with_suffix(end))}
-    return {_ending_of(path) for path in (*files, *folders)} | beside
+    texts = [str(Path(file).with_suffix(_TEXT)) for file in files[:1]]
+    around = {file.rpartition(os.sep)[0] for file in files}  # a Path for each takes longer
+    folders = {part for folder in around for part in (Path(folder), *Path(folder).parents)}
+    stores = {_ending_of(folder) for folder in folders if place in folder.parents}
+    return stores | {split_ending(file.lower())[1] for file in (*files, *filter(is_file, texts))}
 
 
 def _ending_of(path: Path) -> str:
+    """The extension of a file, or that of a store whatever its name."""
     return ".zarr" if is_zarr(path) else split_ending(path.name.lower())[1]
 
 
