@@ -297,7 +297,7 @@ FILES = {
     "Soft edges": soft_edges,
     "Regions of interest": regions,
     "Patterns": patterns,
-    "Which images": which_images,
+    "Pairing and selecting files": which_images,
     "GeoTIFF": geotiff,
     "Arrays of three axes": stacks,
     "Zarr and safetensors": array_stores,
