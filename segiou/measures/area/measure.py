@@ -22,10 +22,13 @@ from segiou.measures.plan import Counted, Plan
 from segiou.measures.score import Quantity, Score
 from segiou.measures.score_table import ScoreTable
 from segiou.measures.score_values import ScoreValues
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, exact_parts, joined_parts, ratio
 
-#: Areas are integers of dm², so that sums are exact.
-_PER_HECTARE, _PER_SQUARE_METRE = 1_000_000, 100
+#: Exact sums have room for values up to 2³¹; this factor makes it 2⁵⁷ m², 280 times the Earth.
+_SCALE = 2.0**26
+#: Square metres of an image above which its georeference is wrong: 20 times the Earth.
+_MOST = 1e16
+_PER_HECTARE = 10_000
 _COLUMNS = {
     "area_truth": "truth area",
     "area_pred": "predicted area",
@@ -52,6 +55,7 @@ class AreaOptions(Measure):
     key: ClassVar[str] = "area"
     title: ClassVar[str] = "Areas"
     score_names: ClassVar[tuple[str, ...]] = ("area_error",)
+    version: ClassVar[int] = 2
 
     required: bool = True
 
@@ -70,14 +74,14 @@ class AreaOptions(Measure):
 
 @dataclass(frozen=True)
 class AreaPlan(Plan):
-    """Plan of the area measure: dm² of each class in truth and prediction."""
+    """Plan of the area measure: the area of each class in truth and prediction."""
 
     measure: AreaOptions
 
     @property
     def layout(self) -> Layout:
-        """Areas by class; whether the area of a pixel is unknown."""
-        return {"areas": Field((self.classes.num_classes, 2)), "unknown": Field((1,))}
+        """Areas by class in parts that add up; whether the area of a pixel is unknown."""
+        return {"areas": Field((self.classes.num_classes, 2, 2)), "unknown": Field((1,))}
 
     def count(self, pair: MaskPair) -> Parts:
         """Areas of one image."""
@@ -87,13 +91,17 @@ class AreaPlan(Plan):
         except ValueError:
             if self.measure.required:
                 raise
-            return Parts.of(self.layout, areas=np.zeros((number, 2), np.int64), unknown=[1])
+            return Parts.of(self.layout, unknown=[1])
+        if not (most := rows.max(initial=0) * pair.truth.size) < _MOST:
+            msg = f"covers {most:.3g} m², more than the Earth; correct its georeference"
+            raise ValueError(msg)
         areas = []
         for codes in pair.indices:
             # One bin more, for pixels outside all classes.
             by_row = [np.bincount(row + 1, minlength=number + 1)[1:] for row in codes]
-            areas.append(np.rint(rows @ np.array(by_row) * _PER_SQUARE_METRE))
-        return Parts.of(self.layout, areas=np.stack(areas, -1).astype(np.int64), unknown=[0])
+            areas.append(rows @ np.array(by_row))
+        parts = exact_parts(np.stack(areas, -1) / _SCALE)
+        return Parts.of(self.layout, areas=parts, unknown=[0])
 
     @cached_property
     def scores(self) -> Mapping[str, Score]:
@@ -103,10 +111,10 @@ class AreaPlan(Plan):
             "area error",
             self.classes,
             lambda parts: parts["areas"],
-            lambda sums: ratio(np.abs(sums[..., 1] - sums[..., 0]), sums[..., 0]),
+            _error,
             better="lower",
             scale="log",  # may exceed 1
-            seen=lambda parts: parts["areas"][..., 0] > 0,
+            seen=lambda parts: parts["areas"][..., 0, :].any(-1),
         )
         return {"area_error": score}
 
@@ -149,5 +157,11 @@ class AreaPlan(Plan):
 
     def _hectares(self, parts: Parts) -> tuple[Floats, ...]:
         """Truth, prediction and difference of N images, each (N, C)."""
-        truth, pred = np.moveaxis(parts["areas"], -1, 0)
-        return tuple(area / _PER_HECTARE for area in (truth, pred, pred - truth))
+        truth, pred = np.moveaxis(joined_parts(parts["areas"]) * _SCALE / _PER_HECTARE, -1, 0)
+        return truth, pred, pred - truth
+
+
+def _error(sums: NDArray[Any]) -> Floats:
+    """Difference relative to the truth, from the parts of both areas, (..., C, 4)."""
+    truth, pred = joined_parts(sums[..., :2]), joined_parts(sums[..., 2:])
+    return ratio(np.abs(pred - truth), truth)

@@ -116,3 +116,22 @@ def test_columns_of_maps_have_areas_if_masks_have_a_place(folders, tmp_path, com
     code, text, _ = command("score", *sorted((tmp_path / "plain").iterdir())[::-1], *words)
     assert code == 0
     assert "pixel area of 1 mask is unknown" in text
+
+
+def test_areas_of_millimetres_are_not_rounded(tmp_path):
+    for side, mask in (("truth", TRUTH), ("pred", PRED)):
+        write(tmp_path / side / "a.tif", mask, size=2.0**-10)
+    folders = tmp_path / "truth", tmp_path / "pred"
+    run = segiou.score_folder(*folders, labels=["sea", "land"], ignore=9, measures=["area"])
+    columns = {column.name: column.values for column in run.report().table("area").columns}
+    assert columns["area_truth"] == (3 * 2.0**-20 / 10_000, 4 * 2.0**-20 / 10_000)
+    assert columns["area_error"] == pytest.approx((1 / 3, 1 / 4))
+
+
+@pytest.mark.parametrize("size", [1e8, 1e200])
+def test_masks_larger_than_the_earth_are_named(tmp_path, size):
+    for side in ("truth", "pred"):
+        write(tmp_path / side / "a.tif", TRUTH, size=size)
+    folders = tmp_path / "truth", tmp_path / "pred"
+    with pytest.raises(DataError, match="more than the Earth; correct its georeference"):
+        segiou.score_folder(*folders, labels=2, ignore=9, measures=["area"])
