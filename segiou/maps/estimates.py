@@ -157,9 +157,7 @@ class _Estimator:
 
     def _unmapped(self, c: int) -> str:
         name = self._names[c]
-        return (
-            f"{name} is not in the map" if self._by_map else f"no sample unit is mapped as {name}"
-        )
+        return f"the map lacks {name}" if self._by_map else f"no sample unit is mapped as {name}"
 
     def _ratio(self, y: Floats, x: Floats, scale: float = 1.0, reason: str = "") -> Estimate:
         """The ratio of the totals of two scores of cells, times a constant."""

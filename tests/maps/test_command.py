@@ -94,11 +94,19 @@ def test_an_endless_sample_ends(files, capsys, monkeypatch):
     assert "/dev/zero: is too large; the limit for text" in capsys.readouterr().err
 
 
+def test_notes_of_a_page_keep_names_as_they_are(files, tmp_path):
+    files[1].write_text(f"{AREAS}ice,0\n")
+    assert run(files[0], "--areas", files[1], "--html", tmp_path / "page.html", "-q") == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    reason = "The map lacks ice: ice, user&#39;s accuracy"
+    assert reason in " ".join(page.replace("\N{NO-BREAK SPACE}", " ").split())
+
+
 def test_notes_are_escaped_in_markdown(files, capsys):
     files[0].write_text(sample_text(names=("[a](http://x.y)", *NAMES[1:])))
     files[1].write_text(AREAS.replace("loss", "[a](http://x.y)") + "<b>,0\n")
     text = output(capsys, files[0], "--areas", files[1], "--format", "markdown")
-    assert "\\[a\\](http\\://x.y)" in text and "&lt;b> is not in the map" in text
+    assert "\\[a\\](http\\://x.y)" in text and "the map lacks &lt;b>" in text
     assert "[a](http:" not in text
 
 
@@ -177,7 +185,7 @@ def test_areas_from_a_map(raster, tmp_path, capsys):
     found = json.loads(output(capsys, *given, "--labels", labels, "--format", "json"))
     assert [row["name"] for row in found["classes"]] == ["water", "land", "ice"]
     assert found["classes"][2]["users_accuracy"]["value"] is None
-    assert "not in the map" in found["classes"][2]["users_accuracy"]["reason"]
+    assert "the map lacks ice" in found["classes"][2]["users_accuracy"]["reason"]
     assert found["classes"][2]["area"]["value"] == pytest.approx(3)
 
 
