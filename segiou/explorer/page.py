@@ -17,13 +17,7 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color
 from segiou.masks.read import read_mask
-from segiou.report.pages.page import (
-    class_colors,
-    content_policy,
-    json_in_html,
-    read_part,
-    script_of,
-)
+from segiou.report.pages.page import class_colors, filled, json_in_html
 
 #: The files of the page; those without a package belong to all pages.
 STYLES = (
@@ -225,13 +219,5 @@ def explorer_page(masks: dict[str, Any] | None = None) -> str:
     >>> page[:15]
     '<!doctype html>'
     """
-    style = "\n".join(map(read_part, STYLES))
-    script = script_of(map(read_part, SCRIPTS))
-    data = ""
-    if masks is not None:
-        data = f'<script type="application/json" id="masks">{json_in_html(masks)}</script>'
-    parts = {"policy": content_policy(style, script), "style": style, "script": script}
-    page = read_part(f"{__package__}:page.html")
-    for name, text in {**parts, "masks": data}.items():
-        page = page.replace(f"{{{{{name}}}}}", text)
-    return page
+    data = masks and json_in_html(masks)
+    return filled(f"{__package__}:page.html", STYLES, SCRIPTS, loads=False, masks=data)

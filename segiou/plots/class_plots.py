@@ -340,11 +340,10 @@ def boundary_vs_iou(
         If boundaries were not measured, or no class has both scores.
     """
     report = report_of(source)
-    tables = {table.key: table for table in report.tables}
-    if "boundaries" not in tables:
+    if (table := report.table("boundaries")) is None:
         msg = "boundaries were not measured; score with boundary=True (--boundary)"
         raise NothingToDraw(msg)
-    measured = tables["boundaries"].columns[0]
+    measured = table.columns[0]
     pairs = zip(report.classes, measured.values, strict=True)
     every = [(row, row.iou, value) for row, value in pairs if not np.isnan([row.iou, value]).any()]
     return _dumbbells(every, ("IoU", measured.title), limit, color, look)

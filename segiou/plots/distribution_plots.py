@@ -310,11 +310,10 @@ def bland_altman(
     ValueError
         If volumes were not measured, the structure is unknown, or fewer than two cases have it.
     """
-    tables = report_of(source).tables
-    data: Any = next((table.to_dict()["volume"] for table in tables if table.key == "volume"), None)
-    if data is None:
+    if (table := report_of(source).table("volume")) is None:
         msg = "volumes were not measured; score with measures=['volume'] (--volume)"
         raise NothingToDraw(msg)
+    data: Any = table.to_dict()["volume"]
     agreement = data["agreement"]
     check_kind("structure", structure, str, "the name of a structure")
     if structure and structure not in agreement:

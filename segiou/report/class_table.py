@@ -31,30 +31,12 @@ ClassColumns = dict[str, str]
 
 #: Numbers of a class that are not scores.
 _COUNTS = {
-    "tp": ClassMetric(
-        "tp",
-        attrgetter("tp"),
-        "TP",
-        "TP",
-        "True positives: {unit} of the class that were predicted as the class.",
-        rank=2,
-    ),
-    "fp": ClassMetric(
-        "fp",
-        attrgetter("fp"),
-        "FP",
-        "FP",
-        "False positives: {unit} predicted as the class whose truth is another class.",
-        rank=2,
-    ),
-    "fn": ClassMetric(
-        "fn",
-        attrgetter("fn"),
-        "FN",
-        "FN",
-        "False negatives: {unit} of the class that were not predicted as the class.",
-        rank=2,
-    ),
+    name: ClassMetric(name, attrgetter(name), name.upper(), name.upper(), definition, rank=2)
+    for name, definition in {
+        "tp": "True positives: {unit} of the class that were predicted as the class.",
+        "fp": "False positives: {unit} predicted as the class whose truth is another class.",
+        "fn": "False negatives: {unit} of the class that were not predicted as the class.",
+    }.items()
 }
 _SHARE = ClassMetric(
     "share",

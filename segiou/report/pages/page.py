@@ -114,12 +114,7 @@ SCRIPTS = (
 )
 
 
-def script_of(parts: Iterable[str]) -> str:
-    """Join several files into one script with its own scope."""
-    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
-
-
-def content_policy(style: str, script: str, *, more: bool = False) -> str:
+def _content_policy(style: str, script: str, *, more: bool = False) -> str:
     """A content security policy for one style sheet and one script, without network access.
 
     Both are identified by their SHA-256, so injected code does not run. With
@@ -137,7 +132,7 @@ def content_policy(style: str, script: str, *, more: bool = False) -> str:
 
 
 @cache
-def read_part(path: str) -> str:
+def _read_file(path: str) -> str:
     """Read a file of a page: ``PATH`` in this package, or ``PACKAGE:PATH`` in another one."""
     package, _, path = path.rpartition(":")
     return resources.files(package or __package__).joinpath(path).read_text(encoding="utf-8")
@@ -156,12 +151,32 @@ def _shown(data: Any) -> Any:
     return [*map(_shown, data)] if isinstance(data, list | tuple) else data
 
 
-def json_in_html(data: Any) -> str:
+def json_in_html(data: Any) -> Markup:
     """Compact JSON that cannot end its HTML element."""
+    from markupsafe import Markup
+
     text = json.dumps(data, separators=(",", ":"))
     if _UNSEEN.search(text):
         text = json.dumps(_shown(data), separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def filled(
+    template: str, styles: Iterable[str], scripts: Iterable[str], *, loads: bool, **context: Any
+) -> str:
+    """Fill a template, which escapes the context, with the files of its style and its script.
+
+    The script has its own scope; ``loads`` is whether it may load others.
+    """
+    from markupsafe import Markup
+
+    style = "\n".join(map(_read_file, styles))
+    parts = "\n".join(map(_read_file, scripts))
+    script = f'"use strict";\n(() => {{\n{parts}}})();'
+    # Our own files, whose hashes are in the policy.
+    own = {"style": style, "script": script, "policy": _content_policy(style, script, more=loads)}
+    own = {name: Markup(text) for name, text in own.items()}
+    return _environment().get_template(template).render(**context, **own)
 
 
 def assemble(
@@ -170,27 +185,14 @@ def assemble(
     data: Mapping[str, Any],
     more: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> str:
-    """Fill a template, which escapes the context, and add styles, scripts and plain data.
+    """The page of a report or a feature, with plain data for its script.
 
     ``more`` are styles and scripts of the page alone.
     """
-    from markupsafe import Markup
-
-    style = "\n".join(map(read_part, (*STYLES, *more[0])))
-    script = script_of(map(read_part, (*SCRIPTS, *more[1])))
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **context,
-            policy=content_policy(style, script, more=bool((data["images"] or {}).get("folder"))),
-            # Our own files, whose hashes are in the policy.
-            style=Markup(style),
-            script=Markup(script),
-            data=Markup(json_in_html(data)),
-            version=__version__,
-        )
-    )
+    context = {**context, "data": json_in_html(data), "version": __version__}
+    styles, scripts = (*STYLES, *more[0]), (*SCRIPTS, *more[1])
+    loads = bool((data["images"] or {}).get("folder"))
+    return filled(template, styles, scripts, loads=loads, **context)
 
 
 def feature_page(
@@ -282,7 +284,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: read_part(name if ":" in name else f"templates/{name}")),
+        loader=FunctionLoader(lambda at: _read_file(at if ":" in at else f"templates/{at}")),
         autoescape=True,
         finalize=_finalized,
         undefined=StrictUndefined,
