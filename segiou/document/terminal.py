@@ -27,6 +27,8 @@ _WHOLE = "\ue000"
 _END = re.compile(r"(?:\s|\x1b\[[\d;]*m)+$")
 #: Columns between two columns of a table.
 _GAP = 2
+#: Longer words of headings, such as names of models, are broken.
+_MOST_HEAD = 20
 #: Shorter ids are never cut.
 _LEAST_ID = 12
 
@@ -166,7 +168,7 @@ def _sizes(console: Console, column: Column) -> tuple[int, int]:
         if column.is_id and least > _LEAST_ID:
             least = max(_LEAST_ID, least_width(cells))
         return min(least, full, console.width * 3 // 5), full
-    return max(min(_longest_word(head), console.width), *widths), full
+    return max(min(_longest_word(head), _MOST_HEAD, console.width), *widths), full
 
 
 def _longest_word(text: str) -> int:

@@ -66,6 +66,15 @@ def test_long_ids_are_cut_where_all_are_equal():
     assert whole[-4].split() == [ids[0], "10.00", "%"]
 
 
+def test_a_long_name_of_a_model_hides_no_numbers():
+    names = [f"a_model_with_a_name_of_{n}_letters" for n in ("three", "four")]
+    columns = [Column("class", ["road"], 9, is_text=True)]
+    columns += [Column(name, [score], 5) for name, score in zip(names, ("1 %", "2 %"), strict=True)]
+    lines = text_of([Table(columns)], 50).splitlines()
+    assert lines[-1].split() == ["road", "1", "%", "2", "%"]
+    assert "Hidden" not in " ".join(lines)
+
+
 @pytest.mark.parametrize(
     ("ids", "width", "cut"),
     [
