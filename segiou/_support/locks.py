@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from threading import RLock
 from weakref import WeakSet
 
@@ -13,7 +14,7 @@ class Lockable:
     __slots__ = ("__weakref__", "lock")
 
     def __init__(self) -> None:
-        self.lock = RLock()
+        self.lock: AbstractContextManager[bool] = RLock()
         _ALL.add(self)
 
 
