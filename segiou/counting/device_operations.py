@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import framework_of, is_on_device, to_host
+from segiou.counting.arrays import as_array, framework_of, is_on_device
 
 #: Means "no undeclared value so far" in the maxima; fits in 32 bits.
 NONE_MET = -(1 << 31)
@@ -48,9 +48,7 @@ class Operations:
             return self.to_device(data)
         if framework and is_on_device(data) and hasattr(self.xp, "from_dlpack"):
             return self.to_device(self.xp.from_dlpack(data))
-        host = to_host(data)
-        # Tensors support neither foreign byte orders nor negative strides.
-        return self.from_host(np.ascontiguousarray(host, dtype=host.dtype.newbyteorder("=")))
+        return self.from_host(native(data))
 
     def to_device(self, tensor: Any) -> Any:
         """A tensor of this framework, moved to the device."""
@@ -112,6 +110,15 @@ class Operations:
     def maxima(self, _table: Any, known: Any, _again: Any) -> Any:
         """The maxima `known()`; compiled code may skip them if the table has no such pixels."""
         return known()
+
+
+def native(data: Any) -> NDArray[Any]:
+    """Numbers as an array in native, contiguous memory, as tensors need; a TypeError for others."""
+    array = as_array(data, "an array")
+    if array.dtype.kind not in "biufV" or array.dtype.itemsize > 8:
+        msg = f"an array has dtype {array.dtype}; pass integers or floats of at most 64 bits"
+        raise TypeError(msg)
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 def clipped(labels: NDArray[Any], bits: int) -> NDArray[Any]:

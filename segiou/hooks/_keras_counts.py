@@ -18,6 +18,7 @@ from segiou.counting.device_operations import (
     NONE_MET,
     Operations,
     clipped,
+    native,
     three_dimensions,
 )
 from segiou.counting.encoding import UndeclaredValuesError
@@ -35,8 +36,10 @@ class _Operations(Operations):
 
     def array(self, data: Any) -> Any:
         """To a tensor of the backend; a TypeError for tensors of torch without (dense) values."""
-        if type(data) is np.ndarray:
-            data = clipped(data, self.widest)
+        if isinstance(data, np.ndarray):
+            data = clipped(native(data), self.widest)
+            if data.dtype == np.uint64 and keras.backend.backend() == "torch":  # unknown to Keras
+                data = sys.modules["torch"].from_numpy(data)
         elif framework_of(data) == "torch" and not _is_compiling():
             # Keras itself passes tensors without values to find the shapes of results.
             is_spec = data.is_meta and getattr(ops.zeros(()), "is_meta", False)

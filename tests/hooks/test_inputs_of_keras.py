@@ -176,20 +176,36 @@ for tensor in (torch.zeros(1, 2).to_sparse(), torch.zeros(1, 2, device="meta")):
         metric.update_state(tensor.long(), np.array([[0, 1]]))
     except TypeError as error:
         errors.append(str(error))
-print(json.dumps([found, errors, metric.counts.pixels]))
+
+truth, pred = np.array([[0, 1, 2, 9]]), np.array([[0, 1, 1, 1]])
+odd = []
+for kind in (">i4", ">u8", "uint64", ">f4"):
+    other = SegmentationScores(3, ignore=9)
+    other.update_state(truth.astype(kind), pred)
+    odd.append(other.counts.matrix.tolist())
+for wrong in (np.ma.masked_array(truth, truth == 2), truth.astype("O"), truth.astype(complex)):
+    try:
+        metric.update_state(wrong, pred)
+    except TypeError as error:
+        errors.append(str(error))
+print(json.dumps([found, errors, metric.counts.pixels, odd]))
 """
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_copies_keep_their_counts_and_tensors_without_values_are_named(
+def test_copies_keep_their_counts_and_odd_arrays_are_counted_or_named(
     need_keras, need, run_python, backend
 ):
     need("torch")
     need_keras(backend)
-    found, errors, pixels = run_python(COPIES_OF_KERAS, KERAS_BACKEND=backend)
+    found, errors, pixels, odd = run_python(COPIES_OF_KERAS, KERAS_BACKEND=backend)
     assert found == [["iou", 0.5, [[1, 0, 0], [0, 1, 0], [0, 1, 0]]]] * 3
     assert [error.split(";")[0] for error in errors] == [
         "sparse and nested tensors are not supported",
         "tensors on the meta device have no values",
+        "an array is a masked array",
+        "an array has dtype object",
+        "an array has dtype complex128",
     ]
     assert pixels == 5
+    assert odd == [[[1, 0, 0], [0, 1, 0], [0, 1, 0]]] * 4
