@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segiou._support.files import Stamp, read_text
+from segiou._support.files import Stamp, is_file, read_text
 from segiou.masks.finding import check_found, files_below
 from segiou.masks.formats.drawing import check_corners, filled_part
 from segiou.masks.formats.drawn_image import image_size
@@ -134,7 +134,7 @@ class YoloFolder(Source):
             for folder in (*self._folders(), Path(self.root))
             for ending in (*_IMAGES, *map(str.upper, _IMAGES))
         )
-        return next((image for image in tried if image.is_file()), None)
+        return next((image for image in tried if is_file(image)), None)
 
     def lacks_size(self, path: str) -> bool:
         """Whether there is no image to take the size of a mask from."""

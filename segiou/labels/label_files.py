@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from segiou._support.files import read_json, read_text
+from segiou._support.files import is_file, read_json, read_text
 from segiou._support.numbers import integer_in, is_digits, number_in
 from segiou._support.optional import import_extra
 from segiou._support.table_files import read_rows
@@ -285,7 +285,7 @@ def _gdal_labels(path: Path) -> LabelSet:
     is_tiff = kind in (".tif", ".tiff")
     text, colors, nodata = _tiff_rows(path) if is_tiff else ("", [], None)
     xml = path if kind in (".xml", ".vrt") else Path(f"{path}.aux.xml")
-    texts = [read_text(xml), text] if xml.is_file() or not is_tiff else [text]
+    texts = [read_text(xml), text] if is_file(xml) or not is_tiff else [text]
     root = ElementTree.Element("all")
     root.extend([_xml_of(text) for text in texts if text])
     entries = root.iterfind(".//ColorTable/Entry")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import struct
 import subprocess
@@ -15,8 +16,8 @@ import pytest
 from mask_files import required
 from PIL import Image, PngImagePlugin
 
-from segiou import MaskError
-from segiou.masks import LocalFolder, open_mask
+from segiou import MaskError, load_labels
+from segiou.masks import LocalFolder, open_mask, open_source
 from segiou.masks.colors import packed
 from segiou.masks.formats.image_files import Scratch
 from segiou.masks.read import from_bytes
@@ -256,3 +257,24 @@ def test_transparent_values_and_colours_are_kept(tmp_path):
     Image.fromarray(colors).save(tmp_path / "colors.png", transparency=(0, 0, 0))
     found = packed(open_mask(tmp_path / "colors.png").values)  # red + 256 green + 65536 blue
     assert found.tolist() == [[0, 100, 200], [200, 100, 0]]
+
+
+def test_names_as_long_as_the_system_allows(tmp_path):
+    """Names of other files that may be beside them are longer."""
+    name = "a" * 251
+    values = np.uint8([[0, 1]])
+    Image.fromarray(values).save(tmp_path / f"{name}.tif")
+    assert open_mask(tmp_path / f"{name}.tif").values.tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match="has no classes"):
+        load_labels(tmp_path / f"{name}.tif")
+    (tmp_path / "yolo").mkdir()
+    (tmp_path / "yolo" / f"{name}.txt").write_text("0 0 0 1 0 1 1")
+    source = open_source(tmp_path / "yolo")
+    (path,) = source.find().values()
+    assert source.lacks_size(path)
+    segment = {"image_id": 1, "file_name": "a" * 300, "segments_info": []}
+    (tmp_path / "p.json").write_text(json.dumps({"annotations": [segment]}))
+    source = open_source(tmp_path / "p.json")
+    (path,) = source.find().values()
+    with pytest.raises(MaskError, match="aaa: does not exist"):
+        source.read(path)

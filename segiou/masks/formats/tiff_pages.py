@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from segiou._support.files import is_file
 from segiou.masks.formats.decompression import inflater, size_within
 from segiou.masks.raw_mask import MaskError, check_upright
 
@@ -50,7 +51,7 @@ def whole_pages(file: Any, path: str | Path) -> list[Any]:
         raise MaskError(path, problem)
     if kinds and kinds[0] & REDUCED and not all(kind & REDUCED for kind in kinds):
         raise MaskError(path, "begins with a reduced image; save the mask as the first page")
-    if Path(f"{path}.msk").is_file():
+    if is_file(f"{path}.msk"):
         problem = "has an external mask file (.msk); store nodata as a pixel value instead"
         raise MaskError(path, problem)
     return [p for i, p in enumerate(pages) if i == 0 or not kinds[i] & REDUCED]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp, no_file_problem, read_json
+from segiou._support.files import Stamp, is_file, no_file_problem, read_json
 from segiou._support.locks import Lockable
 from segiou._support.optional import no_exit
 from segiou.masks.colors import packed
@@ -201,7 +201,7 @@ def png_path(image: ImageSegments, file: Path) -> Path:
         msg = f"file_name {image.png!r} is outside the mask folder"
         raise ValueError(msg)
     folders = (file.with_suffix(""), file.parent)
-    return next((f / relative for f in folders if (f / relative).is_file()), folders[0] / relative)
+    return next((f / relative for f in folders if is_file(f / relative)), folders[0] / relative)
 
 
 def _png_ids(image: ImageSegments, contents: Annotations, file: Path) -> NDArray[Any]:
