@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, check_number, refuse_kind
+from segiou._support.files import printable
 from segiou._support.locks import Lockable
 from segiou._support.optional import import_extra
 from segiou._support.text import did_you_mean
@@ -374,8 +375,13 @@ def label_x(ax: Axes, title: str, note: str = "") -> None:
 
 def short_name(name: str, most: int = 24) -> str:
     """A name on one line, truncated if it is long."""
-    name = " ".join(name.split())
+    name = _line(name)
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _line(name: str) -> str:
+    """A name on one line, with control characters escaped, also those that reverse text."""
+    return printable(" ".join(name.split()))
 
 
 def short_names(names: Sequence[str], most: int = 24) -> list[str]:
@@ -384,5 +390,5 @@ def short_names(names: Sequence[str], most: int = 24) -> list[str]:
     if len(set(short)) == len(set(names)):
         return short
     half = (most - 1) // 2
-    lines = [" ".join(name.split()) for name in names]
+    lines = [*map(_line, names)]
     return [n if len(n) <= most else f"{n[: most - 1 - half]}…{n[-half:]}" for n in lines]

@@ -263,6 +263,8 @@ def test_curves_of_names_that_begin_alike_differ():
 def test_names_that_begin_alike_keep_their_ends():
     assert short_names(["night_rain_a", "night_rain_b"], 9) == ["nigh…in_a", "nigh…in_b"]
     assert short_names(["night_rain_a", "day"], 9) == ["night_ra…", "day"]
+    # Names cannot reverse the text after them, such as the number of images.
+    assert short_names(["\u202edaor", "a\nb"]) == ["\\u202edaor", "a b"]
 
 
 @pytest.mark.parametrize(
