@@ -402,8 +402,8 @@ def write_run(
     except RunFileError as error:
         if error.path != str(draft):
             raise
-        problem = error.problem.replace(FULL, "the disk is full; free some space and try again")
-        raise RunFileError(path, problem) from None
+        why = error.problem.replace(FULL, "the disk is full; free some space and try again")
+        raise RunFileError(path, why) from None
     finally:
         draft.unlink(missing_ok=True)
         drafts.discard(str(draft))
