@@ -217,6 +217,7 @@ def mask_of(weight: Any, truth: Any, axis: int | None = None) -> tuple[Any, Any]
     """
     if weight is None or 0 in tuple(truth.shape):
         return None, None
+    weight = native(weight) if isinstance(weight, np.ndarray) else weight
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")
     axes, shape = len(truth.shape), tuple(truth.shape)
     pixels = shape if axis is None else shape[: axis % axes] + shape[axis % axes :][1:]

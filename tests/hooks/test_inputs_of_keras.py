@@ -188,6 +188,14 @@ for wrong in (np.ma.masked_array(truth, truth == 2), truth.astype("O"), truth.as
         metric.update_state(wrong, pred)
     except TypeError as error:
         errors.append(str(error))
+weight = np.array([[1, 1, 0, 1]], ">f4")
+other = SegmentationScores(3, ignore=9)
+other.update_state(truth, pred, sample_weight=weight)
+odd.append([other.counts.pixels, other.counts.ignored])
+try:
+    other.update_state(truth, pred, sample_weight=np.ma.masked_array(weight, weight == 0))
+except TypeError as error:
+    errors.append(str(error))
 print(json.dumps([found, errors, metric.counts.pixels, odd]))
 """
 
@@ -206,6 +214,7 @@ def test_copies_keep_their_counts_and_odd_arrays_are_counted_or_named(
         "an array is a masked array",
         "an array has dtype object",
         "an array has dtype complex128",
+        "an array is a masked array",
     ]
     assert pixels == 5
-    assert odd == [[[1, 0, 0], [0, 1, 0], [0, 1, 0]]] * 4
+    assert odd == [*[[[1, 0, 0], [0, 1, 0], [0, 1, 0]]] * 4, [4, 2]]
