@@ -275,14 +275,24 @@ def cell_scores(truth_ids: Any, pred_ids: Any) -> CellScores:
     (1.0, 0.2, 0.6)
     """
     counts = CellCounts.of(Overlaps.of(truth_ids, pred_ids))
-    first, second, *others = counts.of_image.tolist()
-    seg = float(ratio(counts.seg.sum(), len(counts.seg)))
-    pooled = float(average_precision(counts.objects).mean()), float(f1(counts.objects))
-    # AP50 and AP75 of one image are the same in StarDist and Cellpose.
-    every = (first, second, *pooled, first, second, *others, seg)
-    values: Any = dict(zip(CellScores.__annotations__, every, strict=True))
-    scores: CellScores = values
-    return scores
+    precision = average_precision(counts.objects)
+    ap50, ap75, ap90, aji, *hovernet = counts.of_image.tolist()
+    return {
+        "stardist_ap50": ap50,
+        "stardist_ap75": ap75,
+        "stardist_ap": float(precision.mean()),
+        "stardist_f1": float(f1(counts.objects)),
+        "cellpose_ap50": ap50,
+        "cellpose_ap75": ap75,
+        "cellpose_ap90": ap90,
+        "cellpose_aji": aji,
+        "hovernet_aji": hovernet[0],
+        "hovernet_aji_plus": hovernet[1],
+        "hovernet_dq": hovernet[2],
+        "hovernet_sq": hovernet[3],
+        "hovernet_pq": hovernet[4],
+        "ctc_seg": float(ratio(counts.seg.sum(), len(counts.seg))),
+    }
 
 
 def f1(objects: NDArray[Any]) -> Floats:
