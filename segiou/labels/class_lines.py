@@ -48,9 +48,6 @@ def label_set_of(
     A colour of several classes, as FreeSurfer and GOOSE have them, identifies none of them. It is
     an error if the file is of colour masks, because it has no values.
     """
-    if unnamed := [value for name, value, _ in rows if not str(name).strip()]:
-        msg = f"the class of value {unnamed[0]} has no name; name it, or remove the class"
-        raise ValueError(msg)
     classes = tuple(
         LabelClass(name, (value,), () if color is None else (color,)) for name, value, color in rows
     )

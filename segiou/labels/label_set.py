@@ -72,6 +72,10 @@ class LabelClass:
             msg = f"the name of a class has {size}; at most {_MOST_CHARACTERS} are supported"
             raise ValueError(msg)
         values = _values(f"values of class {self.name!r}", self.values)
+        if not self.name.strip():
+            of = f" of value {values[0]}" if values else ""
+            msg = f"the class{of} has no name; name it, or remove the class"
+            raise ValueError(msg)
         colors = _colors(f"colors of class {self.name!r}", self.colors)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "colors", colors)

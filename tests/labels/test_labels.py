@@ -169,6 +169,16 @@ def test_names_of_classes_are_no_books():
 
 
 @pytest.mark.parametrize(
+    ("names", "value"), [(["", "cell"], 0), (["cell", " "], 1)], ids=["empty", "a space"]
+)
+def test_a_class_needs_a_name(names, value):
+    with pytest.raises(ValueError, match=rf"the class of value {value} has no name; name it"):
+        load_labels(names)
+    with pytest.raises(ValueError, match="the class has no name; name it, or remove the class"):
+        LabelClass(" ", ())
+
+
+@pytest.mark.parametrize(
     "labels", [[[0], [1]], [0.0, 1.0], [True, False], [None, "a"], [b"a", b"b"], [("a",), ("b",)]]
 )
 def test_names_of_classes_are_text(labels):
