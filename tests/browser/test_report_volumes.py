@@ -111,14 +111,16 @@ def test_a_single_slice_has_the_sides_of_a_volume_too(page, tmp_path, until):
     assert ratio == pytest.approx(5 / 8, rel=0.03)
 
 
-def test_arrays_of_volumes_are_shown_in_the_order_of_their_axes(page, tmp_path, until):
+@pytest.mark.parametrize("axes", ["zyx", "xyz"])
+def test_arrays_of_volumes_are_shown_in_the_order_of_their_axes(page, tmp_path, until, axes):
     truth = np.zeros((2, 5, 4), np.uint8)
     truth[1, 1:3, 1:3] = 1
     for name, values in (("truth", truth), ("pred", 0 * truth)):
         (tmp_path / name).mkdir()
-        np.save(tmp_path / name / "a.npy", values)
-        np.save(tmp_path / name / "b.npy", values[1:])  # a single plane
-    how = {"labels": ["air", "organ"], "array_axes": "zyx"}
+        plane = values[1:]
+        for image, array in (("a", values), ("b", plane)):
+            np.save(tmp_path / name / f"{image}.npy", array if axes == "zyx" else array.T)
+    how = {"labels": ["air", "organ"], "array_axes": axes}
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **how)
     url = write_html(tmp_path / "report.html", run.report(), run=run).as_uri()
     for image, planes in (("a", 3), ("b", 1)):

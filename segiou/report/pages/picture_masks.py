@@ -131,7 +131,7 @@ def _read_sides(
             first, pred = _opened(stack, reader, Pair("", truth, path))
             sides = [(pred, reader.encoding.pred, path)]
             if not arrays:
-                frame = _Frame.of(first, pred, truth, largest, reader.encoding.num_classes)
+                frame = _Frame.of(first, pred, truth, largest, reader)
                 sides.insert(0, (first, reader.encoding.truth, truth))
             for side, codes, where in sides:
                 arrays.append(frame.indices(side, codes, where))
@@ -168,7 +168,7 @@ class _Frame:
 
     @classmethod
     def of(
-        cls, truth: OpenMask, pred: OpenMask, path: str, largest: int, num_classes: int
+        cls, truth: OpenMask, pred: OpenMask, path: str, largest: int, reader: PairScorer
     ) -> _Frame:
         full, volume = tuple(truth.values.shape), truth.volume or pred.volume
         if len(full) not in (2, 3):
@@ -180,13 +180,18 @@ class _Frame:
             nothing = np.broadcast_to(np.uint8(0), full)
             upright, spacing = _upright(replace(volume, values=nothing))
             full, axes = upright.shape, _upright_axes(volume)
+        elif reader.reading.axes_of_volumes == "xyz" and len(full) == 3:
+            full, axes = full[::-1], (2, 1, 0)
+        num_classes = reader.encoding.num_classes
         shape = reduced(full, largest if len(full) == 2 else _VOXELS)
         return cls(full, shape, spacing, axes, largest, num_classes, volume)
 
     def upright(self, values: NDArray[Any]) -> NDArray[Any]:
         """An array of pixels of a volume as it is drawn."""
-        if self.volume is None or values.ndim != 3:
+        if values.ndim != 3:
             return values
+        if self.volume is None:
+            return values.transpose(self.axes)
         return _upright(replace(self.volume, values=values))[0]
 
     def labels(self, side: OpenMask, path: str) -> NDArray[Any]:
