@@ -49,6 +49,7 @@ WORK = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", WORK)
 def test_every_thread_gets_what_one_gets(name, path):
     work, together = WORK[name], Barrier(THREADS)

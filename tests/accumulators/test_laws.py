@@ -52,6 +52,7 @@ def test_empty_ones_change_nothing(name, whole):
     assert whole != make()
 
 
+@pytest.mark.few(4)
 def test_any_split_in_any_order_is_the_whole(name, whole):
     for cut in range(NUMBER + 1):
         shuffled = np.random.default_rng(cut).permutation(NUMBER).tolist()
@@ -79,6 +80,7 @@ def test_merging_is_associative_and_leaves_the_others_alone(name, whole):
     assert total == a + b != a
 
 
+@pytest.mark.few(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_forked_while_a_thread_holds_all_locks_goes_on(name, whole):

@@ -93,6 +93,7 @@ def test_wrong_arguments(runs):
         model_table(*runs, metrics="iu")
 
 
+@pytest.mark.gate
 def test_the_command(runs, tmp_path, capsys):
     paths = [
         str(run.save(tmp_path / f"{name}.sqlite")) for run, name in zip(runs, "abc", strict=True)

@@ -267,6 +267,7 @@ def test_two_images_of_one_name_have_one_size(dataset):
         open_source(dataset / "labels" / "val").find()
 
 
+@pytest.mark.gate
 def test_many_polygons_of_a_large_image_take_little_memory(dataset):
     """A mask of the whole image per polygon would be 2 GB."""
     Image.new("L", (1 << 12, 1 << 12)).save(dataset / "images" / "val" / "b.png")

@@ -185,6 +185,7 @@ def test_ids_of_cellpose_beside_their_images(capsys, options):
     assert mean_iou(capsys, *command, *words) == pytest.approx(expected)
 
 
+@pytest.mark.gate
 def test_classes_and_objects_in_channels(capsys):
     """ADE20K's full release: the class is red // 10 * 256 + green, and blue is the object."""
     truths, preds, _ = sides()

@@ -199,6 +199,7 @@ def test_more_classes_than_bytes_can_name(count):
     np.testing.assert_array_equal(table, 5 * np.eye(1001, dtype=np.int64)[::-1])
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.uint64])
 def test_labels_that_are_far_apart(count, dtype):
     for length, states in product([256, 257, 65535, 65536, 70000], [3, 300, 65536]):

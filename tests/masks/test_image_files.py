@@ -240,6 +240,7 @@ assert masks[0].tolist() == [[1, 2]]
 """
 
 
+@pytest.mark.gate
 def test_a_format_that_another_thread_loads_is_found(tmp_path):
     Image.fromarray(np.uint8([[1, 2]])).save(tmp_path / "mask.tga")
     subprocess.run([sys.executable, "-c", FIRST_OF_TWO_THREADS], cwd=tmp_path, check=True)

@@ -181,6 +181,7 @@ PLAIN = LabelSet.from_names([*"abcd"])
 ENDINGS = st.sampled_from(["png", "bmp", "tif"])  # Pillow drops unused colours of a GIF
 
 
+@pytest.mark.gate
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example([1, 0, 2, 3], {0, 2, 3}, "png", "tif")  # TIFF pads the palette with black
 @given(st.permutations([*range(4)]), st.sets(st.integers(0, 3), min_size=3), ENDINGS, ENDINGS)

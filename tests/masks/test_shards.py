@@ -80,6 +80,7 @@ def test_an_npz_with_objects_is_refused(tmp_path, truth):
         segiou.score_folder(truth, tmp_path / "pred.npz", labels=2)
 
 
+@pytest.mark.gate
 def test_pickles_are_refused_with_what_converts_them(tmp_path, truth, capsys):
     file = tmp_path / "FILE"
     file.write_bytes(pickle.dumps(PRED))

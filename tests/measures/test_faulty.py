@@ -250,6 +250,7 @@ def test_faults_of_scores(install, score, evaluate, words):
     assert "Traceback" not in noted
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("count", "words"),
     [

@@ -349,6 +349,7 @@ def test_every_metric_is_listed():
     assert sorted(PIXELS) == sorted(METRICS)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("scenario", FEW)
 def test_every_route_gives_one_value(scenario, outputs):
     out = outputs(scenario)

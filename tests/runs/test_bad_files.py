@@ -99,6 +99,7 @@ def test_an_image_that_is_a_view_without_end_is_never_asked(made, score):
     refused(made[0], score, "unexpected schema")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("statement", "text"),
     [

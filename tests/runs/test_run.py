@@ -55,6 +55,7 @@ ASKED = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("order", [*permutations(ASKED, 3)][::4], ids="-".join)
 def test_answers_do_not_depend_on_their_order(score, tmp_path, order):
     """One pass over a file answers several of them."""

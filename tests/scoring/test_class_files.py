@@ -236,6 +236,7 @@ def test_files_of_one_class_are_not_lossy(folder):
     assert run.total().iou()[2] == 2 / 5
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("side", ["truth", "pred"])
 def test_masks_that_the_pattern_does_not_match_are_listed(folder, side):
     root, pattern = folder

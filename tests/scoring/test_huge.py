@@ -107,6 +107,7 @@ def test_files_are_read_by_windows(tmp_path, name, dtype, all_big):
             np.testing.assert_array_equal(mask[window], values[window])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("truth", ["tiled.tif", "open.tif", "fortran.npy"])
 @pytest.mark.parametrize("pred", ["striped.tif", "c.npy", "small.png"])
 def test_pairs_of_large_files_score_like_small_ones(tmp_path, truth, pred, all_big):

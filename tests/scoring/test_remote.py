@@ -146,6 +146,7 @@ def test_an_address_that_nothing_knows(masks, required):
         scored("gopher://x", masks / "pred")
 
 
+@pytest.mark.gate
 def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
     import importlib
 

@@ -42,6 +42,7 @@ def write(folder, masks, ending):
     return folder
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("ending", ["npy", "npz"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_mask_on_either_side(tmp_path, truth, shape, ending):
@@ -78,6 +79,7 @@ def test_other_shapes_are_refused(tmp_path, truth, shape):
         segiou.score_folder(truth, pred, labels=2)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("ending", ["npy", "npz", "tif"])
 @pytest.mark.parametrize("shape", ["plain", "first", "last"])
 def test_scores_with_a_threshold(tmp_path, truth, shape, ending, capsys):

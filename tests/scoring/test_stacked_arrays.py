@@ -69,6 +69,7 @@ def as_member(root, values):
 FILES = [as_npy, as_npz, as_folder, as_pages, as_zip, as_arrays, as_member]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("save", FILES)
 def test_images_and_volumes_in_every_file(save, tmp_path):
     places = save(tmp_path / "truth", TRUTH), save(tmp_path / "pred", PRED)
@@ -135,6 +136,7 @@ def test_a_stack_of_one_image(save, index, tmp_path):
     assert run.report().classes[1].iou == 1 / 4
 
 
+@pytest.mark.gate
 def test_masks_beside_stacks_stay_single(tmp_path):
     for side in ("truth", "pred"):
         (tmp_path / side).mkdir()

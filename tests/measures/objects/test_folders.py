@@ -113,6 +113,7 @@ def test_annotations_of_both_sides_are_checked_at_any_size(tmp_path):
     assert [Path(one.where).parent.name for one in caught.value.problems] == ["pred", "truth"]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("of_pred", [(0, 1), (1,)])
 @pytest.mark.parametrize("of_truth", [(0, 1), (1,)])
 @pytest.mark.parametrize(("ending", "objects"), [("", "coco"), (".json", "coco"), (".json", None)])

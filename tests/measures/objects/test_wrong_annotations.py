@@ -61,6 +61,7 @@ def also(**values):
     return lambda annotations: annotations[0]["segments_info"].append(values)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -88,6 +89,7 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
     assert "pred/x.png" in text
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("side", ["truth", "pred"])
 @pytest.mark.parametrize(
     ("values", "message"),

@@ -53,6 +53,7 @@ def test_sound_files_are_read(layout):
     assert np.array_equal(found, SCORES)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("tags", [(273, 279), (273,), (279,)], ids=["both", "offset", "count"])
 def test_missing_strips_and_tiles_are_no_zeros(layout, tags):

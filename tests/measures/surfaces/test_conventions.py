@@ -221,6 +221,7 @@ def test_golden_numbers():
         assert found["monai"]["hausdorff_95"] == approx(expected["monai_formula"]["hd95"])
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("scale", [1, 0.1, 1.1, 0.7, 1e6, float(np.float32(0.8))])
 @pytest.mark.parametrize("spacing", [(1, 1, 1), (3, 1, 2), (1, 2)])
 def test_a_scale_of_all_lengths_changes_no_score(scale, spacing):
